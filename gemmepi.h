@@ -1333,7 +1333,7 @@ static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
     memset(pointer, 0, size);
   else
     (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-        (gemmepi__ull)size);
+      (gemmepi__ull)size);
   return pointer;
 }
 
@@ -1521,7 +1521,7 @@ typedef struct gemmepi__sha256 {
 
 static void gemmepi__sha256_init(gemmepi__sha256 *sha) {
   static const uint32_t start[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-        0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+    0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
   memcpy(sha->state, start, sizeof start);
   sha->length = 0;
 }
@@ -1544,15 +1544,15 @@ static void gemmepi__sha256_block(uint32_t state[8], const unsigned char *block)
     0xc67178f2u};
   uint32_t w[64];
   uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6],
-      h = state[7];
+    h = state[7];
   int i;
   for (i = 0; i < 16; i++)
     w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-       (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
+      (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
   for (; i < 64; i++) {
     uint32_t x = w[i - 15], y = w[i - 2];
     w[i] = w[i - 16] + (gemmepi__rotate_right(x, 7) ^ gemmepi__rotate_right(x, 18) ^ x >> 3) + w[i - 7] +
-       (gemmepi__rotate_right(y, 17) ^ gemmepi__rotate_right(y, 19) ^ y >> 10);
+      (gemmepi__rotate_right(y, 17) ^ gemmepi__rotate_right(y, 19) ^ y >> 10);
   }
   for (i = 0; i < 64; i++) {
     uint32_t t1 =
@@ -1622,7 +1622,7 @@ static void gemmepi__sha256_of(const void *data, size_t size, unsigned char dige
 }
 
 static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE],
-        char text[GEMMEPI__SHA256_HEX_SIZE]) {
+  char text[GEMMEPI__SHA256_HEX_SIZE]) {
   int i;
   for (i = 0; i < GEMMEPI__SHA256_SIZE; i++) {
     text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
@@ -1681,17 +1681,17 @@ static const void *gemmepi__map_key(const gemmepi__map_entry *entry) {
 
 /* The place that holds the pointer to the key's entry, or to the NULL that ends its bucket. There are buckets. */
 static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key,
-        size_t key_size) {
+  size_t key_size) {
   gemmepi__map_entry **place = &map->buckets[hash & (map->bucket_count - 1)];
   while (*place && !((*place)->hash == hash && (*place)->key_size == key_size &&
-        (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
+    (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
     place = &(*place)->next;
   return place;
 }
 
 /* The key's entry, whose value may be read and set, or NULL. */
 static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key,
-        size_t key_size) {
+  size_t key_size) {
   if (map->count == 0)
     return NULL;
   return *gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
@@ -1770,7 +1770,7 @@ static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_
 
 /* Calls visit for every entry, in no order. It may set the entry's value, but neither insert nor remove. */
 static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry),
-        void *user) {
+  void *user) {
   gemmepi__map_entry *entry;
   size_t i;
   for (i = 0; i < map->bucket_count; i++)
@@ -1877,14 +1877,14 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
 }
 
 static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder,
-        const char *name) {
+  const char *name) {
   gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
   gemmepi__append(&text, "%s\\%s", folder->path, name);
   return gemmepi__text_is_cut(&text) ? GEMMEPI__FILE_LONG_NAME : 0;
 }
 
 static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-        void *user) {
+  void *user) {
   char pattern[GEMMEPI__PATH_SIZE];
   WIN32_FIND_DATAA found;
   HANDLE search;
@@ -1938,7 +1938,7 @@ static int gemmepi__file_touch(const gemmepi__folder *folder, const char *name) 
   if (code)
     return code;
   file = CreateFileA(path, FILE_WRITE_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-        NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   if (file == INVALID_HANDLE_VALUE)
     return (int)GetLastError();
   GetSystemTimeAsFileTime(&now);
@@ -1979,14 +1979,14 @@ static unsigned long gemmepi__process_id(void) {
 typedef HANDLE gemmepi__file;
 
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-        uint64_t *size) {
+  uint64_t *size) {
   char path[GEMMEPI__PATH_SIZE];
   LARGE_INTEGER length;
   int code = gemmepi__path_join(path, folder, name);
   if (code)
     return code;
   *file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
-        OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   if (*file == INVALID_HANDLE_VALUE)
     return (int)GetLastError();
   if (!GetFileSizeEx(*file, &length)) {
@@ -2144,7 +2144,7 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
 }
 
 static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-        void *user) {
+  void *user) {
   struct dirent *entry;
   DIR *listing;
   int descriptor =
@@ -2211,11 +2211,11 @@ typedef int gemmepi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-        uint64_t *size) {
+  uint64_t *size) {
   struct stat status;
   int code = 0;
   *file = gemmepi__openat(folder->descriptor, name,
-        O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
+    O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
   if (*file < 0)
     return errno;
   if (fstat(*file, &status) != 0)
@@ -2232,7 +2232,7 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
 
 static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
   *file = gemmepi__openat(folder->descriptor, name,
-        O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+    O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
   return *file < 0 ? errno : 0;
 }
 
@@ -2263,7 +2263,7 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 static int gemmepi__file_may_have(uint64_t size) {
   struct rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-     size <= (uint64_t)limit.rlim_cur;
+    size <= (uint64_t)limit.rlim_cur;
 }
 
 /* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
@@ -2306,8 +2306,8 @@ static int gemmepi__folder_make(const char *path) {
  nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
  file that shrinks meanwhile gives what it still had. */
 static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
-        const gemmepi_allocator *allocator, size_t most, unsigned char **data,
-        size_t *size) {
+  const gemmepi_allocator *allocator, size_t most, unsigned char **data,
+  size_t *size) {
   gemmepi__file file;
   uint64_t length = 0;
   unsigned char *bytes = NULL;
@@ -2340,7 +2340,7 @@ static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
 /* Writes a new file, one that nobody else can read. What a failing call wrote is gone again, unless the name was
  taken. */
 static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
-        const gemmepi__file_piece *pieces, int count) {
+  const gemmepi__file_piece *pieces, int count) {
   gemmepi__file file;
   uint64_t size = 0;
   int i, close_code, code;
@@ -2373,14 +2373,14 @@ static long gemmepi__file_counter; /* of files written aside by this process */
  renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
  torn, so what reads it must check it. */
 static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
-        const gemmepi__file_piece *pieces, int count) {
+  const gemmepi__file_piece *pieces, int count) {
   char aside[512];
   int code = 0, attempt;
   /* other machines that share the folder, and containers, have processes with the same id */
   for (attempt = 0; attempt < 100; attempt++) {
     gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
     gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(),
-        (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
+      (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
     if (gemmepi__text_is_cut(&text))
       return GEMMEPI__FILE_LONG_NAME;
     code = gemmepi__file_write_new(folder, aside, pieces, count);
@@ -2450,8 +2450,8 @@ static void *gemmepi__library_open(const char *name, char *reason, size_t size) 
   /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
    may have put it */
   void *library = (void *)LoadLibraryExA(name, NULL,
-        gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
-        : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+      : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
   if (!library)
     snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
 #else
@@ -2728,7 +2728,7 @@ static double gemmepi__times_density(double factor, double x) {
 static double gemmepi__normal(double x) {
   double within = x > 40 ? 40 : x;
   return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
-       0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+    0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
 }
 
 /* log(1 + exp(x)), accurate in the left tail */
@@ -2798,8 +2798,8 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
     within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
     return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-        (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-        argument);
+      (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+      argument);
   case GEMMEPI_GELU_ERF:
     if (x < -30)
       return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
@@ -2903,7 +2903,7 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
 /* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
  subnormal, or the larger one */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
-        double gate) {
+  double gate) {
   double both = dy * value, size = fabs(both), first = both, last = 1;
   if (gemmepi__selects_0(activation, gate))
     return 0;
@@ -2975,10 +2975,10 @@ static const gemmepi__flag_row gemmepi__flags[] = {
 static const struct {
   uint64_t flag, instead;
 } gemmepi__layers_flags[] = {{GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},
-        {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
-        {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
-        {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
-        {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
+  {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
+  {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
+  {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
+  {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
 
 /* For values that nobody writes on purpose. */
 #define GEMMEPI__UNINITIALISED " (did you leave desc uninitialised? = {0})"
@@ -2987,8 +2987,8 @@ static const struct {
 static const struct {
   const char *desc, *name;
 } gemmepi__fields[] = {{"gemmepi_matmul_desc", "epilogue"},   {"gemmepi_matmul_desc", "flags"},
-        {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
-        {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
+  {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
+  {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
 
 static size_t gemmepi__field_index(int field) {
   size_t i = 0;
@@ -3039,15 +3039,15 @@ static gemmepi_status gemmepi__refuse_flag(int field, const gemmepi__flag_row *r
       there = i;
   if (strcmp(gemmepi__fields[there].desc, gemmepi__fields[here].desc) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in desc.%s",
-        gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
+      gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
   for (i = 0; is_layers && i < GEMMEPI__COUNT(gemmepi__layers_flags); i++)
     if (row->flag == gemmepi__layers_flags[i].flag)
       return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
         gemmepi__fields[here].name, row->name, gemmepi__flag(gemmepi__layers_flags[i].instead)->name);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
-        gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
-        gemmepi__fields[there].name);
+    gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
+    gemmepi__fields[there].name);
 }
 
 /* Whether a field has but its own flags, and, where `others` says so, further bits that are checked elsewhere. */
@@ -3069,8 +3069,8 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
       GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
       gemmepi__activation_name(flags), field == GEMMEPI__OF_PRODUCT ? "epilogue" : "activation");
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
-        (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
+    "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
+    (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
 }
 /* What an epilogue is made of, which compositions have a meaning, and how they are called. */
 
@@ -3079,8 +3079,8 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
 static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
   return (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
-     !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM)) &&
-     gemmepi__activation_has(epilogue, GEMMEPI__SAVES_MASK);
+    !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM)) &&
+    gemmepi__activation_has(epilogue, GEMMEPI__SAVES_MASK);
 }
 
 /* With GATED: whether the product's columns are two halves, of which one column is made or two gradients; else they are the
@@ -3159,11 +3159,11 @@ static const struct {
   gemmepi_epilogue number;
   const char *name;
 } gemmepi__cublaslt_numbers[] = {{1, "DEFAULT"},    {2, "RELU"},          {130, "RELU_AUX"},
-        {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
-        {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
-        {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
-        {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
-        {512, "BGRADB"}};
+  {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
+  {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
+  {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
+  {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
+  {512, "BGRADB"}};
 
 /* The bits that cuBLASLt's numbers use. */
 #define GEMMEPI__CUBLASLT_BITS 0x3ffull
@@ -3217,8 +3217,8 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
   if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) &&
     gemmepi__activation(epilogue) != GEMMEPI_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
-        name);
+      "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
+      name);
   return GEMMEPI_OK;
 }
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
@@ -3349,8 +3349,8 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
   if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-        (long long)size,
-        size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
+      (long long)size,
+      size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
   return GEMMEPI_OK;
 }
 
@@ -3361,8 +3361,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
   const char *unit = mask ? "bits" : "elements";
   if (view->ld < 0 || view->batch_stride < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-        view->ld < 0 ? "ld" : "batch_stride",
-        (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+      view->ld < 0 ? "ld" : "batch_stride",
+      (long long)(view->ld < 0 ? view->ld : view->batch_stride));
   if (view->ld == 0)
     view->ld = view->length ? view->length : 1;
   if (mask && given_ld == 0)
@@ -3375,8 +3375,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
       (long long)(view->ld % 128 ? view->ld : view->batch_stride));
   if (view->ld < view->length)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
-        (long long)view->ld, (long long)view->length, unit);
+      "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+      (long long)view->ld, (long long)view->length, unit);
   item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
   end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
   if (end < 0)
@@ -3405,7 +3405,7 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
   item = gemmepi__offset(view->lines - 1, view->ld, view->length);
   follow = view->batch_stride >= item;
   interleaved = view->batch_stride >= view->length &&
-        view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
+    view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
   if (follow || interleaved)
     return GEMMEPI_OK;
   if (view->bits == 1)
@@ -3444,7 +3444,7 @@ static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtyp
 }
 
 static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
-        gemmepi_dtype dtype) {
+  gemmepi_dtype dtype) {
   char accepted[128];
   gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
   uint32_t types = gemmepi__side_types(problem, operand);
@@ -3456,13 +3456,13 @@ static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem,
   gemmepi__append_types(&text, types);
   if (operand == GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-        gemmepi__dtype(dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
+      "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+      gemmepi__dtype(dtype)->name,
+      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
-        name, gemmepi__dtype(dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+    name, gemmepi__dtype(dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
 }
 
 /* The type of a tensor that the caller left open, given d's. */
@@ -3474,20 +3474,15 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 
 /* >>scales and amax */
 
-/* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
-static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
-        int64_t length, int64_t ld, int64_t batch_stride,
-        int32_t alignment) {
+/* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
+static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype,
+  int32_t alignment) {
   gemmepi__view *view = &problem->views[operand];
   int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
   char name[32];
   view->dtype = dtype;
   view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
   view->alignment = alignment;
-  view->lines = lines;
-  view->length = length;
-  view->ld = ld;
-  view->batch_stride = batch_stride;
   snprintf(name, sizeof name, "%s%s", gemmepi__operand_names[of], of == operand ? "" : ".scale");
   return gemmepi__check_view(view, name, problem->batch);
 }
@@ -3498,7 +3493,7 @@ static int64_t gemmepi__blocks_of_128(int64_t extent) {
 
 /* The scales of a matrix whose rows (columns for b) number `outer`; k is used for a and b alone. */
 static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand, const gemmepi_scale *scale,
-        int64_t outer, int64_t k) {
+  int64_t outer, int64_t k) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
@@ -3510,18 +3505,18 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
       name, (int)scale->mode, GEMMEPI__UNINITIALISED);
   if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
-        (long long)scale->batch_stride);
+      "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+      (long long)scale->batch_stride);
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
   if (view->bits == 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
-        (int)scale->mode);
+      "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+      (int)scale->mode);
   if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
-        name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
-        gemmepi__takes_scale(view->dtype) ? "the result is in I32"
+      name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
+      gemmepi__takes_scale(view->dtype) ? "the result is in I32"
         : "accepted with E4M3, E5M2 and I8");
   if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
     return gemmepi__fail(
@@ -3529,35 +3524,35 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
       "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
       name, (int)scale->mode);
   view->scale = (int32_t)scale->mode;
-  operand = GEMMEPI__SCALE_OF(operand);
-  switch (scale->mode) {
-  case GEMMEPI_SCALE_OUTER:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
-  case GEMMEPI_SCALE_VECTOR_128:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
-        16);
-  case GEMMEPI_SCALE_BLOCK_128:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
-        (steps + 3) / 4 * 4, scale->batch_stride, 16);
-  default:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, 1, 1, scale->batch_stride, 4);
-  }
+  view = &problem->views[GEMMEPI__SCALE_OF(operand)];
+  view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
+    : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? gemmepi__blocks_of_128(outer)
+      : 1;
+  view->length = scale->mode == GEMMEPI_SCALE_TENSOR      ? 1
+    : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? steps
+      : outer;
+  view->ld = scale->mode == GEMMEPI_SCALE_BLOCK_128 ? (steps + 3) / 4 * 4 : view->length;
+  view->batch_stride = scale->batch_stride;
+  return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
+    scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
 }
 
 static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
   const gemmepi__view *view = &problem->views[of];
+  gemmepi__view *amax = &problem->views[operand];
   const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
   int dtype = problem->accumulator;
   if (!(problem->flags & flag))
     return GEMMEPI_OK;
   if (of == GEMMEPI__AUX && !view->written)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+      "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
   if (view->bits == 1 || dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
-        view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
-  problem->views[operand].written = 1;
-  return gemmepi__take_numbers(problem, operand, dtype, 1, 1, 1, 0, dtype == GEMMEPI_F64 ? 8 : 4);
+      view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+  amax->written = 1;
+  amax->lines = amax->length = amax->ld = 1;
+  return gemmepi__take_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
 }
 
 /* The alignment that a pointer of the view has: the promise, and the element in any case. */
@@ -3568,8 +3563,8 @@ static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gem
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
 static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operand,
-        const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
-        int64_t rows, int64_t columns, gemmepi_order order) {
+  const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
+  int64_t rows, int64_t columns, gemmepi_order order) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
@@ -3577,9 +3572,9 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   gemmepi_status status = GEMMEPI_OK;
   if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
-        matrix->transposed,
-        is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
-        matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+      matrix->transposed,
+      is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
+      matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
   view->transposed = matrix->transposed;
   view->lines = lines_are_rows ? rows : columns;
@@ -3603,12 +3598,12 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     status = gemmepi__check_view(view, name, problem->batch);
   if (!status)
     status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
-        operand == GEMMEPI__B ? rows : columns);
+      operand == GEMMEPI__B ? rows : columns);
   return status;
 }
 
 static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
-        const gemmepi_vector *vector, int64_t length) {
+  const gemmepi_vector *vector, int64_t length) {
   gemmepi__view *view = &problem->views[operand];
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
@@ -3628,7 +3623,7 @@ static const char *const gemmepi__compute_names[] = {"DEFAULT", "F32", "TF32", "
 
 /* The arithmetic of operands whose values `common` holds, and of a result in d. */
 static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-        gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
+  gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
   gemmepi_compute compute = desc->compute;
   int common = gemmepi__common_dtype((int)a, (int)b);
   int fits;
@@ -3644,12 +3639,12 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
       (int)compute, GEMMEPI__UNINITIALISED);
   if (compute == GEMMEPI_COMPUTE_DEFAULT)
     compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
-        : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
+      : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
         : GEMMEPI_COMPUTE_F32;
   fits = compute == GEMMEPI_COMPUTE_F64    ? common == GEMMEPI_F64
-     : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
-     : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
-        : common != GEMMEPI_F64 && d != GEMMEPI_I32;
+    : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
+    : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
+      : common != GEMMEPI_F64 && d != GEMMEPI_I32;
   if (!fits)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -3665,8 +3660,8 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
   problem->compute = (int32_t)compute;
   problem->common = common;
   problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
-        : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
-        : GEMMEPI_F32;
+    : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
+      : GEMMEPI_F32;
   return GEMMEPI_OK;
 }
 
@@ -3675,7 +3670,7 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
     return gemmepi__refuse_dtype(name, dtype);
   if (dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.dtype is I32, which is for results of I8 operands", name);
+      "desc.%s.dtype is I32, which is for results of I8 operands", name);
   return GEMMEPI_OK;
 }
 
@@ -3687,8 +3682,8 @@ static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const ge
     status = gemmepi__check_factor_dtype("b", b);
   if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
-        gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
+      "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+      gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
   if (!status)
     status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
   if (!status)
@@ -3707,9 +3702,9 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
   gemmepi__append_epilogue(&text, problem->epilogue);
   if (!gemmepi__activation_has(problem->epilogue, GEMMEPI__OF_INTEGERS))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-        "others need a floating-point or I8 result",
-        name);
+      "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
+      "others need a floating-point or I8 result",
+      name);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -3719,24 +3714,24 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
 
 /* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
 static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
-        const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
-        gemmepi_dtype default_dtype, int64_t along) {
+  const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
+  gemmepi_dtype default_dtype, int64_t along) {
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
   return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
-        by_rows ? along : desc->n, desc->order);
+    by_rows ? along : desc->n, desc->order);
 }
 
 static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-        int64_t along) {
+  int64_t along) {
   int64_t result = gemmepi__result_columns(desc->epilogue, along);
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_status status = gemmepi__check_integer_epilogue(problem);
   if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
     status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
-        gemmepi__aux_columns(desc->epilogue, along));
+      gemmepi__aux_columns(desc->epilogue, along));
   if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
     status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
-        gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
+      gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
   if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
     status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
   if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
@@ -3784,26 +3779,26 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
 static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
-        double parameter) {
+  double parameter) {
   if (has_parameter != 0 && has_parameter != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
-        has_parameter, GEMMEPI__UNINITIALISED);
+      has_parameter, GEMMEPI__UNINITIALISED);
   if (!has_parameter && parameter == 0)
     return GEMMEPI_OK;
   if (gemmepi__default_parameter(epilogue) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-        "it and desc.has_parameter 0 (in a short call NAN)",
-        parameter, gemmepi__activation_name(epilogue));
+      "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+      "it and desc.has_parameter 0 (in a short call NAN)",
+      parameter, gemmepi__activation_name(epilogue));
   if (!has_parameter)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
-        parameter == parameter
+      "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+      parameter == parameter
         ? "set that to 1"
         : "leave it 0 for the default (NAN is for the short calls)");
   if (parameter - parameter != 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-        parameter);
+      parameter);
   return GEMMEPI_OK;
 }
 
@@ -3812,7 +3807,7 @@ static gemmepi_status gemmepi__check_range_of_parameter(double parameter, int ac
   if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+    "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
@@ -3831,12 +3826,12 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
       desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
   if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+      "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
   if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-        "written has no one scale: give c with its own scale and args.beta",
-        (int)desc->d.scale.mode);
+      "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+      "written has no one scale: give c with its own scale and args.beta",
+      (int)desc->d.scale.mode);
   return GEMMEPI_OK;
 }
 
@@ -3861,8 +3856,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     return status;
   if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
-        (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
+      "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+      (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_epilogue(desc->epilogue);
   if (!status)
     status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
@@ -3882,7 +3877,7 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
 static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
-        gemmepi__problem *problem) {
+  gemmepi__problem *problem) {
   gemmepi_matrix c;
   gemmepi_dtype d;
   gemmepi_status status;
@@ -3906,14 +3901,14 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   result = gemmepi__result_columns(desc->epilogue, along);
   if (result < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s is %lld; with GATED it counts both halves and must be even",
-        desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
+      "desc.%s is %lld; with GATED it counts both halves and must be even",
+      desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
   status = gemmepi__take_operands(problem, desc);
   if (!status)
     status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
   if (!status)
     status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
-        desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
   if (status)
     return status;
   c = desc->c;
@@ -3967,7 +3962,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
-        gemmepi_epilogue_needs *needs) {
+  gemmepi_epilogue_needs *needs) {
   gemmepi__problem problem;
   gemmepi_status status;
   if (!needs)
@@ -4177,7 +4172,7 @@ static int gemmepi__three_terms_meet(const gemmepi__equation *equation) {
 
 static int gemmepi__are_three_in_units(const gemmepi__equation *equation) {
   return equation->count == 3 && equation->terms[1].step % equation->terms[0].step == 0 &&
-     equation->terms[2].step % equation->terms[0].step == 0;
+    equation->terms[2].step % equation->terms[0].step == 0;
 }
 
 /* Whether there is a solution: tries each value of the term that has the fewest. 1 also where `steps` run out. */
@@ -4214,7 +4209,7 @@ static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
 /* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
  *begin to *end. */
 static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
-        int64_t *end) {
+  int64_t *end) {
   int i;
   *begin = 0;
   *end = layout->size;
@@ -4230,7 +4225,7 @@ static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout
 /* The equation of a byte in p that is one in q, q counted from its end so that all terms have one sign. 0 where the
  ranges are apart. */
 static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance,
-        gemmepi__equation *equation) {
+  gemmepi__equation *equation) {
   int64_t p_begin, p_end, q_begin, q_end;
   equation->count = 0;
   gemmepi__add_axes(equation, p, &p_begin, &p_end);
@@ -4245,8 +4240,8 @@ static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layo
 /* What follows a sentence that says that tensors overlap. */
 static const char *gemmepi__if_undecided(int shares) {
   return shares == GEMMEPI__UNDECIDED
-       ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
-       : "";
+    ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
+    : "";
 }
 
 /* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. Not decided where that is not
@@ -4303,7 +4298,7 @@ typedef struct gemmepi__arguments {
 
 /* Casts the const of inputs away: the one place where args becomes a table. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
-        void **pointers) {
+  void **pointers) {
   int swap = problem->exchanged;
   const void *inputs[GEMMEPI__AMAX_D];
   inputs[GEMMEPI__A] = swap ? args->b : args->a;
@@ -4349,32 +4344,32 @@ static const char *gemmepi__flags_for(int operand) {
 }
 
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
-        const void *pointer) {
+  const void *pointer) {
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
   const char *argument = gemmepi__argument_name(problem, operand);
   if (operand >= GEMMEPI__AMAX_D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
-        argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
-        operand == GEMMEPI__AMAX_D ? "D" : "AUX");
+      argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
+      operand == GEMMEPI__AMAX_D ? "D" : "AUX");
   if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
-        argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
-        pointer ? "NONE" : "not NONE");
+      argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
+      pointer ? "NONE" : "not NONE");
   if (operand <= GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
   gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   if (pointer)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-        argument, pointer, name, gemmepi__flags_for(operand));
+      "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+      argument, pointer, name, gemmepi__flags_for(operand));
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
-        name);
+    name);
 }
 
 /* An operand without a byte needs no pointer; C needs one where it is read. */
 static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand) {
+  int operand) {
   if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
     return !arguments->uses_c;
   return problem->views[operand].bytes == 0;
@@ -4384,18 +4379,18 @@ static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arg
 static gemmepi_status gemmepi__check_c(const gemmepi__problem *problem, const gemmepi_matmul_args *args) {
   if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
-        "beta NULL",
-        args->c ? "c" : "beta");
+      "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
+      "beta NULL",
+      args->c ? "c" : "beta");
   if (args->c && !args->beta)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.c is given but args.beta is NULL, so c would not be added; point beta to "
-        "a factor (0 is one), or leave c NULL");
+      "args.c is given but args.beta is NULL, so c would not be added; point beta to "
+      "a factor (0 is one), or leave c NULL");
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   uint32_t given = 0;
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -4423,11 +4418,11 @@ static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int 
   if (view->alignment * 8 == view->bits)
     return "the size of an element";
   return operand >= GEMMEPI__SCALE_A ? "scales that are more than one number"
-        : "desc.alignment, 16 by default";
+    : "desc.alignment, 16 by default";
 }
 
 static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   int i;
   for (i = 0; i < problem->count; i++) {
     int operand = problem->list[i];
@@ -4449,13 +4444,13 @@ static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
 /* D may be read where it is written: by C, the residual and a pre-activation, if they are the very same matrix. */
 static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
   return operand == GEMMEPI__C || operand == GEMMEPI__RESIDUAL ||
-     (operand == GEMMEPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
+    (operand == GEMMEPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
 }
 
 static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
-        const gemmepi__view *q) {
+  const gemmepi__view *q) {
   return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
-     (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
+    (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
 
 static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
@@ -4476,7 +4471,7 @@ static gemmepi__layout gemmepi__layout_of_view(const gemmepi__view *view, int64_
 
 /* Whether two views share a byte, q beginning `distance` bytes after p: GEMMEPI__APART and so on. */
 static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch,
-        int64_t distance) {
+  int64_t distance) {
   gemmepi__layout first = gemmepi__layout_of_view(p, batch), second = gemmepi__layout_of_view(q, batch);
   return gemmepi__layouts_share(&first, &second, distance);
 }
@@ -4484,10 +4479,10 @@ static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, 
 /* Whether the output and another operand are in each other's way: GEMMEPI__APART and so on. The quick answer, by ranges, is the
  usual one. */
 static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
-        int other) {
+  int other) {
   const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
   uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
-       q_begin = (uintptr_t)arguments->pointers[other];
+    q_begin = (uintptr_t)arguments->pointers[other];
   if (p_begin + (uintptr_t)p->bytes <= q_begin || q_begin + (uintptr_t)q->bytes <= p_begin || !p_begin ||
     !q_begin || !p->bytes || !q->bytes)
     return 0;
@@ -4523,8 +4518,8 @@ static gemmepi_status gemmepi__refuse_in_place(const gemmepi__problem *problem, 
 }
 
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments, int output, int other,
-        int shares) {
+  const gemmepi__arguments *arguments, int output, int other,
+  int shares) {
   int may_be_d = output == GEMMEPI__D && gemmepi__may_be_d(problem, other);
   if (may_be_d && arguments->pointers[output] == arguments->pointers[other])
     return gemmepi__refuse_in_place(problem, other);
@@ -4538,13 +4533,13 @@ static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
 
 /* Every output against those after it in the list, which has the outputs first. */
 static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   int i, j, shares;
   for (i = 0; i < problem->outputs; i++)
     for (j = i + 1; j < problem->count; j++)
       if ((shares = gemmepi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
         return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j],
-        shares);
+          shares);
   return GEMMEPI_OK;
 }
 
@@ -4557,7 +4552,7 @@ static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, i
 
 /* These are operands, too: kernels load a double, when some of D may be written. */
 static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   gemmepi__layout number, written;
   int which, i;
   number.rank = 0;
@@ -4577,9 +4572,9 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
         (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
         gemmepi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
-        gemmepi__argument_name(problem, problem->list[i]), output,
-        (long long)view->bytes, name, pointer);
+          "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
+          gemmepi__argument_name(problem, problem->list[i]), output,
+          (long long)view->bytes, name, pointer);
     }
   }
   return GEMMEPI_OK;
@@ -4587,8 +4582,8 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
 
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments, const void *workspace,
-        size_t needed) {
+  const gemmepi__arguments *arguments, const void *workspace,
+  size_t needed) {
   uintptr_t begin = (uintptr_t)workspace;
   const void *pointer;
   int operand, which;
@@ -4615,14 +4610,14 @@ static gemmepi_status gemmepi__check_whole(const char *name, double value) {
   if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
-        value);
+    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
+    value);
 }
 
 /* args -> arguments, or the sentence that says what is wrong with them. */
 static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
-        const gemmepi_matmul_args *args,
-        gemmepi__arguments *arguments) {
+  const gemmepi_matmul_args *args,
+  gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
   if (status)
@@ -4660,8 +4655,8 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
  than its element lowers it too; gemmepi__check_alignment will refuse that one. */
 static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
-        (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
-        (uintptr_t)args->bias_grad | 16;
+    (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
+    (uintptr_t)args->bias_grad | 16;
   return (size_t)(bits & (~bits + 1));
 }
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -4683,7 +4678,7 @@ enum {
 };
 
 static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "w",  "dy",
-        "y", "da", "db", "dw"};
+  "y", "da", "db", "dw"};
 
 #define GEMMEPI__BIT(tensor) (1u << (tensor))
 #define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
@@ -4757,7 +4752,7 @@ static const gemmepi__operation_row gemmepi__operations[] = {
   GEMMEPI__BIT_DY,
   GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB | GEMMEPI__BIT_DW,
   {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_W, GEMMEPI__BIT_DY | GEMMEPI__BIT_W,
-   GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
+  GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
   0,
   0,
   0},
@@ -4843,9 +4838,9 @@ static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
 
 /* The elements that lie before and after the first one, if there is any. */
 static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
-        const int64_t *stride) {
+  const int64_t *stride) {
   int64_t before = 0, after = 0,
-      size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+    size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
   int d;
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] == 0)
@@ -4881,18 +4876,18 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
         : "no gemmepi_dtype");
   if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name,
-        tensor->rank,
-        tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
+      tensor->rank,
+      tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
   if (tensor->rank && !tensor->shape)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
-        tensor->rank);
+      tensor->rank);
   if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
-        (gemmepi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
+      "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
+      (gemmepi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
   if (tensor->offset > (size_t)GEMMEPI__MAX_ELEMENTS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
-        (gemmepi__ull)tensor->offset);
+      (gemmepi__ull)tensor->offset);
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] < 0)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative",
@@ -4916,19 +4911,19 @@ static void gemmepi__append_shape(gemmepi__text *text, int rank, const int64_t *
 }
 
 static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gemmepi_tensor *tensor,
-        int which, const char *rule) {
+  int which, const char *rule) {
   char mine[200], its[200];
   gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
   gemmepi__append_shape(&given, tensor->rank, tensor->shape);
   gemmepi__append_shape(&wanted, task->rank, task->shape);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
-        gemmepi__tensor_names[which], mine, its, rule);
+    gemmepi__tensor_names[which], mine, its, rule);
 }
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
  halved: the axis on which it has twice the extent, or -1. */
 static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
-        int halved) {
+  int halved) {
   gemmepi__operand *operand = &task->operands[which];
   int64_t stride[GEMMEPI__MAX_RANK];
   int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
@@ -4944,9 +4939,9 @@ static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tens
       return gemmepi__refuse_shape(
         task, tensor, which,
         d == halved
-        ? "desc.axis, which is split, has twice the operation's extent (-1 is the last axis)"
+          ? "desc.axis, which is split, has twice the operation's extent (-1 is the last axis)"
         : may_repeat ? "each axis, from the last on, has the same extent or 1"
-        : "they must be the same");
+          : "they must be the same");
     if (d < first || repeats) {
       if (is_gradient && wanted != 1) {
         operand->is_sum = 1;
@@ -4966,7 +4961,7 @@ static gemmepi_status gemmepi__check_axis(const char *name, int axis, int rank, 
   if (*result >= 0 && *result < rank)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
-        axis, rank, -rank, rank - 1);
+    axis, rank, -rank, rank - 1);
 }
 
 /* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
@@ -5000,7 +4995,7 @@ static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
         gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
     if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
-        gemmepi_dtype_size((gemmepi_dtype)first) == 2))
+      gemmepi_dtype_size((gemmepi_dtype)first) == 2))
       return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
@@ -5035,53 +5030,53 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
         gemmepi__tensor_names[t], row->name,
         !(row->may >> t & 1)                          ? ""
         : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
-        : " without dw");
+          : " without dw");
   }
   if (!outputs)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
-        row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+      row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
-        const gemmepi__operation_row *row, int is_split) {
+  const gemmepi__operation_row *row, int has_halves) {
   gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && !row->has_activation && desc->activation)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation is 0x%llx; the operation %s has none: leave it 0",
-        (gemmepi__ull)desc->activation, row->name);
-  if (!status && !is_split && desc->activation & GEMMEPI_GATE_FIRST)
+      "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+      (gemmepi__ull)desc->activation, row->name);
+  if (!status && !has_halves && desc->activation & GEMMEPI_GATE_FIRST)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+      "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
   if (status)
     return status;
   if (desc->flags & ~row->flags)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has %s; the operation %s has no use for it",
-        gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
-  if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
+      "desc.flags has %s; the operation %s has no use for it",
+      gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
+  if (!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-        row->has_halves ? "with b nothing is split: leave it 0"
+      row->has_halves ? "with b nothing is split: leave it 0"
         : "the operation has none: leave it 0");
   if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-        (gemmepi__ull)desc->alignment);
+      "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+      (gemmepi__ull)desc->alignment);
   if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
-        GEMMEPI__UNINITIALISED);
+      "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
+      GEMMEPI__UNINITIALISED);
   if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-        row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
+      row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
         : "scales go with CAST alone");
   if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+      "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -5098,7 +5093,7 @@ static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gem
       gemmepi__dtype((gemmepi_dtype)y)->name);
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+      "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
   return GEMMEPI_OK;
 }
 
@@ -5137,7 +5132,7 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
       repeats = GEMMEPI__SHARED;
   if (!repeats && operand->pointer != which) /* two halves of one tensor */
     repeats = gemmepi__layouts_share(&layout, &layout,
-        operand->offset - task->operands[operand->pointer].offset);
+      operand->offset - task->operands[operand->pointer].offset);
   if (!repeats)
     repeats = gemmepi__layout_repeats(&layout);
   if (repeats)
@@ -5164,7 +5159,7 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
     return status;
   if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
     return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
-        "y has one axis, of the extent of the one kept");
+      "y has one axis, of the extent of the one kept");
   gemmepi__take_strides(desc->y, stride);
   y->is_sum = 1;
   for (d = 0; d < task->rank; d++)
@@ -5188,18 +5183,9 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
   return gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
 }
 
-/* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
-static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
-        gemmepi__task *task) {
-  const gemmepi_tensor *tensors[GEMMEPI__TENSORS], *shaped;
-  const gemmepi__operation_row *row;
-  int is_split, axis = -1, t;
-  gemmepi_status status;
-  memset(task, 0, sizeof *task);
-  status = gemmepi__check_operation(desc);
-  if (status)
-    return status;
-  row = gemmepi__operation((int)desc->operation);
+/* The desc's tensors in the order of a task's. */
+static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc,
+  const gemmepi_tensor *tensors[GEMMEPI__TENSORS]) {
   tensors[GEMMEPI__IN_A] = desc->a;
   tensors[GEMMEPI__IN_B] = desc->b;
   tensors[GEMMEPI__IN_W] = desc->w;
@@ -5208,18 +5194,14 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
   tensors[GEMMEPI__OUT_DA] = desc->da;
   tensors[GEMMEPI__OUT_DB] = desc->db;
   tensors[GEMMEPI__OUT_DW] = desc->dw;
-  for (t = 0; t < GEMMEPI__TENSORS; t++)
-    if (tensors[t])
-      task->given |= GEMMEPI__BIT(t);
-  is_split = row->has_halves && !desc->b;
-  status = gemmepi__check_presence_of_tensors(row, task->given);
-  if (!status)
-    status = gemmepi__check_flags(desc, row, is_split);
-  for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
-    if (tensors[t])
-      status = gemmepi__check_tensor(tensors[t], gemmepi__tensor_names[t]);
-  if (status)
-    return status;
+}
+
+/* What the desc says of the operation, once it is checked; the shape is that of the result. */
+static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__task *task) {
+  const gemmepi_tensor *shaped = desc->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a
+    : desc->y                               ? desc->y
+      : desc->dy;
+  int axis;
   task->tag = -1;
   task->operation = (int32_t)desc->operation;
   task->activation = (int32_t)gemmepi__activation(desc->activation);
@@ -5232,47 +5214,83 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
   task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
   task->used = task->given;
   task->is_empty = 1;
-  shaped = row->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a : desc->y ? desc->y : desc->dy;
   task->rank = shaped->rank;
-  for (t = 0; t < shaped->rank; t++)
-    task->shape[t] = shaped->shape[t];
-  if (is_split) {
-    if (desc->a->rank != task->rank)
-      return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
-    if (task->rank == 0)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
-    status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, &axis);
-    if (!status && desc->a->shape[axis] % 2)
-      status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "axis %d of a, which is split, has the extent %lld; it must be even", axis,
-        (long long)desc->a->shape[axis]);
-    if (!status && desc->da && desc->da->rank != task->rank)
-      status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
-  }
-  for (t = 0; t < GEMMEPI__TENSORS && !status; t++) {
-    gemmepi__operand *operand = &task->operands[t];
-    if (!tensors[t])
-      continue;
-    operand->dtype = (int32_t)(tensors[t]->dtype ? tensors[t]->dtype : GEMMEPI_F32);
-    operand->pointer = t;
-    operand->offset = (int64_t)tensors[t]->offset;
-    if (row->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
-      status = gemmepi__take_bias_grad(task, desc);
-    else
-      status = gemmepi__broadcast(task, tensors[t], t,
-        is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
-  }
+  for (axis = 0; axis < shaped->rank; axis++)
+    task->shape[axis] = shaped->shape[axis];
+}
+
+/* The axis along which a, and da, have the result's columns twice. */
+static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task,
+  const gemmepi_elementwise_desc *desc, int *axis) {
+  gemmepi_status status;
+  if (desc->a->rank != task->rank)
+    return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
+  if (task->rank == 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
+  status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, axis);
+  if (!status && desc->a->shape[*axis] % 2)
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "axis %d of a, which is split, has the extent %lld; it must be even", *axis,
+      (long long)desc->a->shape[*axis]);
+  if (!status && desc->da && desc->da->rank != task->rank)
+    status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
+  return status;
+}
+
+/* halved: the axis along which a and da are, or -1. */
+static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_elementwise_desc *desc,
+  const gemmepi_tensor *tensor, int t, int halved) {
+  gemmepi__operand *operand = &task->operands[t];
+  operand->dtype = (int32_t)(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+  operand->pointer = t;
+  operand->offset = (int64_t)tensor->offset;
+  if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
+    return gemmepi__take_bias_grad(task, desc);
+  return gemmepi__broadcast(task, tensor, t, t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA ? halved : -1);
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
+static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
+  gemmepi__task *task) {
+  const gemmepi_tensor *tensors[GEMMEPI__TENSORS];
+  const gemmepi__operation_row *row;
+  int has_halves, halved = -1, t;
+  gemmepi_status status;
+  memset(task, 0, sizeof *task);
+  status = gemmepi__check_operation(desc);
+  if (status)
+    return status;
+  row = gemmepi__operation((int)desc->operation);
+  gemmepi__list_tensors(desc, tensors);
+  for (t = 0; t < GEMMEPI__TENSORS; t++)
+    if (tensors[t])
+      task->given |= GEMMEPI__BIT(t);
+  has_halves = row->has_halves && !desc->b;
+  status = gemmepi__check_presence_of_tensors(row, task->given);
+  if (!status)
+    status = gemmepi__check_flags(desc, row, has_halves);
+  for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+    if (tensors[t])
+      status = gemmepi__check_tensor(tensors[t], gemmepi__tensor_names[t]);
+  if (status)
+    return status;
+  gemmepi__fill_task(desc, alignment, task);
+  if (has_halves)
+    status = gemmepi__take_halved_axis(task, desc, &halved);
+  for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+    if (tensors[t])
+      status = gemmepi__take_operand(task, desc, tensors[t], t, halved);
   if (!status)
     status = gemmepi__check_dtypes(task);
   if (!status && row->operation == GEMMEPI_OP_CAST)
     status = gemmepi__check_scaled(task, desc);
   if (status)
     return status;
-  if (is_split) {
+  if (has_halves) {
     int gate_first = (desc->activation & GEMMEPI_GATE_FIRST) != 0;
-    gemmepi__halve(task, GEMMEPI__IN_A, axis, gate_first);
+    gemmepi__halve(task, GEMMEPI__IN_A, halved, gate_first);
     if (desc->da)
-      gemmepi__halve(task, GEMMEPI__OUT_DA, axis, gate_first);
+      gemmepi__halve(task, GEMMEPI__OUT_DA, halved, gate_first);
   }
   for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS && !status; t++)
     if (gemmepi__task_has(task, t))
@@ -5581,14 +5599,14 @@ typedef struct gemmepi__driver {
 
 /* The status and the sentence for an error code of the driver; what says what was being done. */
 static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result,
-        const char *what) {
+  const char *what) {
   const char *name = NULL, *text = NULL;
   driver->get_error_name(result, &name);
   driver->get_error_string(result, &text);
   return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_CUDA_ERROR,
-        "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
-        result, text ? text : "for which it has no text");
+    : GEMMEPI_CUDA_ERROR,
+    "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
+    result, text ? text : "for which it has no text");
 }
 /* NVRTC's interface, as far as it is used; declared by hand as the driver's in driver.h. */
 
@@ -5644,11 +5662,11 @@ typedef struct gemmepi__nvrtc {
 
 /* The status and the sentence for an error code of NVRTC; what says what was being done. */
 static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result,
-        const char *what) {
+  const char *what) {
   const char *name = nvrtc->get_error_string(result);
   return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_COMPILE_ERROR,
-        "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
+    : GEMMEPI_COMPILE_ERROR,
+    "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
 }
 /* cuBLASLt's interface, as far as it is used; declared by hand as the driver's in driver.h. */
 
@@ -5850,12 +5868,12 @@ typedef struct gemmepi__cublaslt {
 
 /* The status and the sentence for an error code of cuBLASLt; what says what was being done. */
 static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result,
-        const char *what) {
+  const char *what) {
   const char *name = lt->get_status_name(result), *text = lt->get_status_string(result);
   return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_CUBLAS_ERROR,
-        "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
-        text ? text : "for which it has no text");
+    : GEMMEPI_CUBLAS_ERROR,
+    "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
+    text ? text : "for which it has no text");
 }
 /* Finds the CUDA driver, NVRTC and cuBLASLt on this machine and takes their functions.
 
@@ -5880,7 +5898,7 @@ typedef struct gemmepi__loader {
     resolve; /* NULL: what the libraries export */
   void *resolve_user;
   int newest_major; /* of CUDA, for NVRTC and cuBLASLt: the driver's own (13.0 gives 13), since older drivers
-        do not run what newer toolkits make; 0: any */
+    do not run what newer toolkits make; 0: any */
 } gemmepi__loader;
 
 /* >>tables */
@@ -5977,15 +5995,15 @@ static int gemmepi__cublaslt_version_of(const void *functions) {
 static const char *const gemmepi__driver_roots[] = {NULL};
 static const char *const gemmepi__driver_folders[] = {NULL};
 static const char *const gemmepi__toolkit_roots[] = {"$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX\\Library",
-        "$ProgramFiles\\NVIDIA GPU Computing Toolkit\\CUDA\\v*",
-        NULL};
+  "$ProgramFiles\\NVIDIA GPU Computing Toolkit\\CUDA\\v*",
+  NULL};
 static const char *const gemmepi__toolkit_folders[] = {"\\bin\\x64", "\\bin", NULL};
 static const char *const gemmepi__python_roots[] = {"$VIRTUAL_ENV\\Lib",
-        "$CONDA_PREFIX\\Lib",
-        "$(python3)\\Lib",
-        "$LOCALAPPDATA\\Programs\\Python\\Python3*\\Lib",
-        "$APPDATA\\Python\\Python3*",
-        NULL};
+  "$CONDA_PREFIX\\Lib",
+  "$(python3)\\Lib",
+  "$LOCALAPPDATA\\Programs\\Python\\Python3*\\Lib",
+  "$APPDATA\\Python\\Python3*",
+  NULL};
 static const char *const gemmepi__python_folders[] = {
   "\\site-packages\\nvidia\\cu13\\bin\\x86_64", "\\site-packages\\nvidia\\cu13\\bin",
   "\\site-packages\\nvidia\\cu12\\bin",         "\\site-packages\\nvidia\\cuda_nvrtc\\bin",
@@ -6013,26 +6031,26 @@ static const char *const gemmepi__python_folders[] = {
 
 /* where WSL, NixOS and Kubernetes put the driver */
 static const char *const gemmepi__driver_roots[] = {"/usr/lib/wsl/lib", "/run/opengl-driver/lib",
-        "/usr/local/nvidia/lib64", NULL};
+  "/usr/local/nvidia/lib64", NULL};
 static const char *const gemmepi__driver_folders[] = {"", NULL};
 static const char *const gemmepi__toolkit_roots[] = {
   "$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX", "/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda", NULL};
 static const char *const gemmepi__toolkit_folders[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib",
-        "/targets/sbsa-linux/lib", NULL};
+  "/targets/sbsa-linux/lib", NULL};
 static const char *const gemmepi__python_roots[] = {
   "$VIRTUAL_ENV/lib/python3*", "$CONDA_PREFIX/lib/python3*",
   "$(python3)/lib/python3*",   "$(python3 resolved)/lib/python3*",
   "$HOME/.local/lib/python3*", "/usr/local/lib/python3*",
   "/usr/lib/python3*",         NULL};
 static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu13/lib",
-        "/site-packages/nvidia/cu12/lib",
-        "/site-packages/nvidia/cuda_nvrtc/lib",
-        "/site-packages/nvidia/cublas/lib",
-        "/dist-packages/nvidia/cu13/lib",
-        "/dist-packages/nvidia/cu12/lib",
-        "/dist-packages/nvidia/cuda_nvrtc/lib",
-        "/dist-packages/nvidia/cublas/lib",
-        NULL};
+  "/site-packages/nvidia/cu12/lib",
+  "/site-packages/nvidia/cuda_nvrtc/lib",
+  "/site-packages/nvidia/cublas/lib",
+  "/dist-packages/nvidia/cu13/lib",
+  "/dist-packages/nvidia/cu12/lib",
+  "/dist-packages/nvidia/cuda_nvrtc/lib",
+  "/dist-packages/nvidia/cublas/lib",
+  NULL};
 #endif
 
 #define GEMMEPI__PLACES_DRIVER \
@@ -6056,15 +6074,15 @@ static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu1
 #endif
 
 static const gemmepi__library_row gemmepi__driver_row = {"cuda",
-        "the CUDA driver",
-        GEMMEPI__ADVICE_CUDA,
-        GEMMEPI__FILES_CUDA,
-        GEMMEPI__PLACES_DRIVER,
-        gemmepi__driver_symbols,
-        GEMMEPI__COUNT(gemmepi__driver_symbols),
-        gemmepi__driver_version_of,
-        1000,
-        0};
+  "the CUDA driver",
+  GEMMEPI__ADVICE_CUDA,
+  GEMMEPI__FILES_CUDA,
+  GEMMEPI__PLACES_DRIVER,
+  gemmepi__driver_symbols,
+  GEMMEPI__COUNT(gemmepi__driver_symbols),
+  gemmepi__driver_version_of,
+  1000,
+  0};
 
 static const gemmepi__library_row gemmepi__nvrtc_row = {
   "nvrtc",
@@ -6189,7 +6207,7 @@ static int gemmepi__next_entry(const char *folder, const char *prefix, char *ent
 static int gemmepi__ends_in_folder(const char *path, const char *name) {
   size_t length = strlen(path), size = strlen(name);
   return length > size && gemmepi__is_slash(path[length - size - 1]) &&
-     strcmp(path + length - size, name) == 0;
+    strcmp(path + length - size, name) == 0;
 }
 #endif
 
@@ -6204,26 +6222,26 @@ static int gemmepi__python_prefix(int resolved, char *prefix) {
     if (!gemmepi__is_absolute(folder) || gemmepi__others_can_write(folder))
       continue;
 #if GEMMEPI__WINDOWS
-    (void)resolved;
-    if (!gemmepi__join(program, folder, "\\", "python.exe") || !gemmepi__file_exists(program))
-      continue;
-    /* a virtual environment keeps it in Scripts, an installation beside Lib */
-    memcpy(prefix, folder, sizeof folder);
-    if (gemmepi__join(program, folder, "\\", "activate.bat") && gemmepi__file_exists(program))
-      gemmepi__to_folder(prefix);
-    return 1;
+  (void)resolved;
+  if (!gemmepi__join(program, folder, "\\", "python.exe") || !gemmepi__file_exists(program))
+    continue;
+  /* a virtual environment keeps it in Scripts, an installation beside Lib */
+  memcpy(prefix, folder, sizeof folder);
+  if (gemmepi__join(program, folder, "\\", "activate.bat") && gemmepi__file_exists(program))
+    gemmepi__to_folder(prefix);
+  return 1;
 #else
-    while (strlen(folder) > 1 && gemmepi__is_slash(folder[strlen(folder) - 1]))
-      folder[strlen(folder) - 1] = 0;
-    if (!gemmepi__ends_in_folder(folder, "bin") || !gemmepi__join(program, folder, "/", "python3") ||
-      !gemmepi__file_exists(program))
-      continue;
-    if (!resolved)
-      memcpy(prefix, program, sizeof program);
-    else if (!gemmepi__realpath(program, prefix))
-      return 0;
-    return gemmepi__to_folder(prefix) && gemmepi__ends_in_folder(prefix, "bin") &&
-       gemmepi__to_folder(prefix);
+  while (strlen(folder) > 1 && gemmepi__is_slash(folder[strlen(folder) - 1]))
+    folder[strlen(folder) - 1] = 0;
+  if (!gemmepi__ends_in_folder(folder, "bin") || !gemmepi__join(program, folder, "/", "python3") ||
+    !gemmepi__file_exists(program))
+    continue;
+  if (!resolved)
+    memcpy(prefix, program, sizeof program);
+  else if (!gemmepi__realpath(program, prefix))
+    return 0;
+  return gemmepi__to_folder(prefix) && gemmepi__ends_in_folder(prefix, "bin") &&
+    gemmepi__to_folder(prefix);
 #endif
   }
   return 0;
@@ -6309,10 +6327,10 @@ static int gemmepi__check_version(gemmepi__search *search, const char *from) {
     gemmepi__note_reason(search, "%s does not tell its version", from);
   else if (major < GEMMEPI__OLDEST_CUDA_MAJOR)
     gemmepi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from,
-        major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
+      major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
   else if (newest && major > newest)
     gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from,
-        major, minor, newest);
+      major, minor, newest);
   else
     return 1;
   return 0;
@@ -6387,8 +6405,8 @@ static int gemmepi__try_places(gemmepi__search *search) {
       search->from_environment = places->roots[r][0] == '$';
       for (f = 0; places->folders[f]; f++)
         if (gemmepi__join(pattern, root, places->folders[f], "") &&
-        gemmepi__try_pattern(search, "", pattern))
-        return 1;
+          gemmepi__try_pattern(search, "", pattern))
+          return 1;
     }
   return 0;
 }
@@ -6467,7 +6485,7 @@ static gemmepi_status gemmepi__library_not_found(const gemmepi__search *search) 
  not NULL, has room for GEMMEPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, the functions have
  no meaning. */
 static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const gemmepi__library_row *row,
-        void *functions, void **library, int *version, char *file) {
+  void *functions, void **library, int *version, char *file) {
   gemmepi__search search;
   memset(&search, 0, sizeof search);
   search.loader = loader;
@@ -6480,8 +6498,8 @@ static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const
   if (file)
     memcpy(file, search.path, sizeof search.path);
   gemmepi__say(loader->log, GEMMEPI_LOG_INFO, "%s %d.%d from %s", row->name,
-        search.version / row->version_unit,
-        search.version % row->version_unit / (row->version_unit / 100), search.path);
+    search.version / row->version_unit,
+    search.version % row->version_unit / (row->version_unit / 100), search.path);
   return GEMMEPI_OK;
 }
 
@@ -6552,29 +6570,29 @@ static void gemmepi__unload_cublaslt(gemmepi__cublaslt *lt) {
 /* The cache folder: compiled kernels and tuning answers that outlive the process.
 
  Layout   One file for each entry, all in one folder: <SHA-256 of the key, 64 hex digits>.<kind>.gemmepi. The kind
-      ("cubin", "tune") is 1 to 8 lower-case letters. Numbers are little endian:
+   ("cubin", "tune") is 1 to 8 lower-case letters. Numbers are little endian:
 
-        0   8  "gemmepi\n"                    32  32  SHA-256 of bytes 0 to 31, the key and the payload
-        8   4  format version                 64      the key
-        12  4  size of the key                        the payload
-        16  8  kind, filled up with zeros             (nothing follows)
-        24  8  size of the payload
+     0   8  "gemmepi\n"                    32  32  SHA-256 of bytes 0 to 31, the key and the payload
+     8   4  format version                 64      the key
+     12  4  size of the key                        the payload
+     16  8  kind, filled up with zeros             (nothing follows)
+     24  8  size of the payload
 
  Key      Any bytes; the caller puts everything in that the payload depends on. The name only finds the file, what
-      decides is the whole key in it.
+   decides is the whole key in it.
 
  Trust    Code is loaded from here. So the folder must be this user's and writable by nobody else, and so must a
-      file, which must be a regular one and no link; all of this is checked on what was opened, at every call.
-      Every field is checked before it is used. A file that fails is a miss, never an error; one whose content
-      is bad is removed.
+   file, which must be a regular one and no link; all of this is checked on what was opened, at every call.
+   Every field is checked before it is used. A file that fails is a miss, never an error; one whose content
+   is bad is removed.
 
  Sharing  Any number of threads, processes and machines may use a folder at once, without a lock: files are written
-      aside and renamed into place, so a name has a whole file or none, and who finds it keeps it open while
-      others replace or remove it. Two that miss the same key both put it; the last stays. Nobody relies on an
-      entry being there.
+   aside and renamed into place, so a name has a whole file or none, and who finds it keeps it open while
+   others replace or remove it. Two that miss the same key both put it; the last stays. Nobody relies on an
+   entry being there.
 
  Size     After a put the oldest entries go until the rest is within the bound; a hit makes an entry young again.
-      What an interrupted put left behind goes after an hour. Nothing else in the folder is touched.
+   What an interrupted put left behind goes after an hour. Nothing else in the folder is touched.
 
  Nothing here fails: without a usable folder gets miss, puts do nothing, and the log says so once. */
 
@@ -6600,7 +6618,7 @@ typedef struct gemmepi__disk_cache {
 /* >>names */
 
 static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key,
-        size_t key_size) {
+  size_t key_size) {
   unsigned char digest[GEMMEPI__SHA256_SIZE];
   char hex[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(name, GEMMEPI__DISK_CACHE_NAME);
@@ -6615,7 +6633,7 @@ static int gemmepi__disk_cache_is_entry(const char *name, size_t length) {
   size_t hex = strspn(name, "0123456789abcdef");
   size_t kind = name[hex] == '.' ? strspn(name + hex + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
   return hex == 64 && kind >= 1 && kind <= GEMMEPI__DISK_CACHE_KIND &&
-     length == hex + 1 + kind + strlen(last) && strncmp(name + hex + 1 + kind, last, strlen(last)) == 0;
+    length == hex + 1 + kind + strlen(last) && strncmp(name + hex + 1 + kind, last, strlen(last)) == 0;
 }
 
 /* >>opening */
@@ -6623,7 +6641,7 @@ static int gemmepi__disk_cache_is_entry(const char *name, size_t length) {
 /* Takes copies of everything. path: NULL is gemmepi/ in the user's cache folder, "" is no cache. bound, in bytes: 0 is
  256 MiB. Touches no disk; the folder is made by the first put. */
 static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_allocator *allocator,
-        const gemmepi__log *log, const char *path, size_t bound) {
+  const gemmepi__log *log, const char *path, size_t bound) {
   char full[GEMMEPI__PATH_SIZE];
   gemmepi__text text = gemmepi__text_in(full, sizeof full);
   memset(cache, 0, sizeof *cache);
@@ -6718,8 +6736,8 @@ static void gemmepi__write_little_endian(unsigned char *bytes, int count, uint64
 
 /* The header of the one file that this entry can be. */
 static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_HEADER], const char *kind,
-        const void *key, size_t key_size, const void *payload,
-        size_t payload_size) {
+  const void *key, size_t key_size, const void *payload,
+  size_t payload_size) {
   gemmepi__sha256 sha;
   memset(header, 0, GEMMEPI__DISK_CACHE_HEADER);
   memcpy(header, "gemmepi\n", 8);
@@ -6737,7 +6755,7 @@ static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_
 /* What is wrong with the file, or NULL: then the key is exactly this one, and the payload is all that follows it.
  The fields are not read but compared with what they have to be. */
 static const char *gemmepi__disk_cache_fault(const unsigned char *file, size_t size, const char *kind,
-        const void *key, size_t key_size) {
+  const void *key, size_t key_size) {
   unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
   const unsigned char *rest = file + GEMMEPI__DISK_CACHE_HEADER;
   if (size < GEMMEPI__DISK_CACHE_HEADER || size - GEMMEPI__DISK_CACHE_HEADER < key_size)
@@ -6761,7 +6779,7 @@ static const char *gemmepi__disk_cache_fault(const unsigned char *file, size_t s
 
 /* 1 on a hit: *payload is from the allocator, aligned as its memory is, and the caller's to free. 0 on a miss. */
 static int gemmepi__disk_cache_get(gemmepi__disk_cache *cache, const char *kind, const void *key,
-        size_t key_size, void **payload, size_t *payload_size) {
+  size_t key_size, void **payload, size_t *payload_size) {
   char name[GEMMEPI__DISK_CACHE_NAME];
   gemmepi__folder folder;
   unsigned char *file = NULL;
@@ -6857,7 +6875,7 @@ static int gemmepi__disk_cache_by_age(const void *left, const void *right) {
 }
 
 static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder,
-        const char *newest) {
+  const char *newest) {
   gemmepi__disk_cache_scan scan;
   size_t i;
   memset(&scan, 0, sizeof scan);
@@ -6877,7 +6895,7 @@ static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi_
 
 /* Keeps the payload for later gets, in any process, until it is the oldest and there is no room. */
 static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind, const void *key,
-        size_t key_size, const void *payload, size_t payload_size) {
+  size_t key_size, const void *payload, size_t payload_size) {
   char name[GEMMEPI__DISK_CACHE_NAME], reason[256];
   unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
   gemmepi__file_piece pieces[3];
@@ -6888,7 +6906,7 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
     payload_size > cache->bound - key_size ||
     cache->bound - key_size - payload_size < GEMMEPI__DISK_CACHE_HEADER) {
     gemmepi__say(&cache->log, GEMMEPI_LOG_DEBUG, "%llu bytes are too many for a cache of %llu: not kept",
-        (gemmepi__ull)payload_size, (gemmepi__ull)cache->bound);
+      (gemmepi__ull)payload_size, (gemmepi__ull)cache->bound);
     return;
   }
   if (gemmepi__disk_cache_enter(cache, 1, &folder) <= 0)
@@ -7101,16 +7119,16 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   context->ordinal = wanted ? wanted - 1 : gemmepi__current_ordinal(driver);
   if (context->ordinal >= count)
     return gemmepi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
-        context->ordinal, count);
+      context->ordinal, count);
   result = driver->device_get(&context->device, context->ordinal);
   if (!result)
     result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
   if (!result)
     result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-        context->device);
+      context->device);
   if (!result)
     result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-        context->device);
+      context->device);
   if (!result)
     result = driver->device_get_attribute(
       &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
@@ -7127,9 +7145,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   }
   if (gemmepi__make_ones(context))
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
-        gemmepi__error_text);
+      gemmepi__error_text);
   gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
-        context->name, major, minor);
+    context->name, major, minor);
   return GEMMEPI_OK;
 }
 
@@ -7160,7 +7178,7 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 #else
   snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gemmepi__error_text);
   gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
-        gemmepi__error_text);
+    gemmepi__error_text);
   return gemmepi__open_host(context);
 #endif
 }
@@ -7172,21 +7190,21 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
   if (config->device < GEMMEPI_DEVICE_HOST)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
-        "(did you leave config uninitialised? = {0})",
-        config->device);
+      "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
+      "(did you leave config uninitialised? = {0})",
+      config->device);
   if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
       config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
   if (config->check_pointers != 0 && config->check_pointers != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-        "uninitialised? = {0})",
-        config->check_pointers);
+      "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+      "uninitialised? = {0})",
+      config->check_pointers);
   if (config->library_path_only != 0 && config->library_path_only != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
-        config->library_path_only);
+      config->library_path_only);
   if (config->library_path_only && (!config->library_path || !config->library_path[0]))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -7200,6 +7218,38 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
       "PLAIN and FUSED",
       config->routes);
   return GEMMEPI_OK;
+}
+
+/* Locks, and what wakes threads that wait for a kernel: all or none. */
+static gemmepi_status gemmepi__make_locks(gemmepi_context *context) {
+  if (!gemmepi__mutex_init(&context->lock))
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+  if (!gemmepi__mutex_init(&context->build_lock)) {
+    gemmepi__mutex_destroy(&context->lock);
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+  }
+  if (!gemmepi__condition_init(&context->kernel_built)) {
+    gemmepi__mutex_destroy(&context->build_lock);
+    gemmepi__mutex_destroy(&context->lock);
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
+  }
+  return GEMMEPI_OK;
+}
+
+/* All that takes no memory. */
+static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config *config) {
+  context->forks_now = &gemmepi__forks;
+  context->forks = gemmepi__forks;
+  context->routes = config->routes;
+  context->check_pointers = config->check_pointers;
+  context->log = gemmepi__choose_log(config->log, config->log_user);
+  context->loader.log = &context->log;
+  context->loader.library_path_only = config->library_path_only;
+  context->loader.resolve = config->resolve_symbol;
+  context->loader.resolve_user = config->resolve_user;
+  gemmepi__map_init(&context->kernels, &context->allocator);
+  gemmepi__map_init(&context->plans, &context->allocator);
+  gemmepi__map_init(&context->handles, &context->allocator);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
@@ -7223,32 +7273,11 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
   if (!context)
     return GEMMEPI_OUT_OF_MEMORY;
   context->allocator = allocator;
-  context->forks_now = &gemmepi__forks;
-  context->forks = gemmepi__forks;
-  context->routes = config->routes;
-  context->check_pointers = config->check_pointers;
-  context->log = gemmepi__choose_log(config->log, config->log_user);
-  context->loader.log = &context->log;
-  context->loader.library_path_only = config->library_path_only;
-  context->loader.resolve = config->resolve_symbol;
-  context->loader.resolve_user = config->resolve_user;
-  gemmepi__map_init(&context->kernels, &context->allocator);
-  gemmepi__map_init(&context->plans, &context->allocator);
-  gemmepi__map_init(&context->handles, &context->allocator);
-  if (!gemmepi__mutex_init(&context->lock)) {
+  gemmepi__fill_context(context, config);
+  status = gemmepi__make_locks(context);
+  if (status) {
     gemmepi__delete(&allocator, context);
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-  }
-  if (!gemmepi__mutex_init(&context->build_lock)) {
-    gemmepi__mutex_destroy(&context->lock);
-    gemmepi__delete(&allocator, context);
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-  }
-  if (!gemmepi__condition_init(&context->kernel_built)) {
-    gemmepi__mutex_destroy(&context->build_lock);
-    gemmepi__mutex_destroy(&context->lock);
-    gemmepi__delete(&allocator, context);
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
+    return status;
   }
   if (config->library_path) {
     context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
@@ -7262,7 +7291,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     status = gemmepi__open_any(context, config->device);
   if (!status && !context->is_host)
     gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
-        config->cache_size);
+      config->cache_size);
   if (status) {
     gemmepi_destroy(context);
     return status;
@@ -7352,7 +7381,7 @@ static gemmepi_status gemmepi__check_stream(gemmepi_context *context, gemmepi_st
 
 /* What a run is given beside tensors, whether it needs that or not. */
 static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream,
-        const void *workspace, size_t size) {
+  const void *workspace, size_t size) {
   uintptr_t begin = (uintptr_t)workspace;
   if (!begin && size)
     return gemmepi__fail(
@@ -7361,7 +7390,7 @@ static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_strea
       (gemmepi__ull)size);
   if (begin & 255)
     return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-        workspace);
+      workspace);
   if (begin && size > (size_t)((uintptr_t)-1 - begin))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -7387,12 +7416,12 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
   char *block, *aligned;
   if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
     return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
-        (gemmepi__ull)bytes);
+      (gemmepi__ull)bytes);
   block = (char *)context->allocator.alloc(context->allocator.user,
-        bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+    bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
   if (!block)
     return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-        (gemmepi__ull)bytes);
+      (gemmepi__ull)bytes);
   aligned = block + sizeof(char *);
   aligned +=
     (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
@@ -7482,7 +7511,7 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
 
 /* A copy in either direction, complete on return. */
 static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void *host, size_t bytes, int up,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi__cu_deviceptr address = (gemmepi__cu_deviceptr)(uintptr_t)device;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -7504,24 +7533,24 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
   if (status)
     return status;
   result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
-        : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
+    : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
   if (!result)
     result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
   return result ? gemmepi__cuda_failed(&context->driver, result,
-        up ? "copying to the device" : "copying to the host")
-        : GEMMEPI_OK;
+    up ? "copying to the device" : "copying to the host")
+    : GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
-        size_t bytes, gemmepi_stream stream) {
+  size_t bytes, gemmepi_stream stream) {
   void *from;
   memcpy(&from, &host, sizeof from); /* only read, see up in gemmepi__copy */
   return gemmepi__copy(context, device, from, bytes, 1, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
-        size_t bytes, gemmepi_stream stream) {
+  size_t bytes, gemmepi_stream stream) {
   void *from;
   memcpy(&from, &device, sizeof from);
   return gemmepi__copy(context, from, host, bytes, 0, stream);
@@ -7595,13 +7624,13 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 /* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. name: of the pointer,
  as in args.name. The primary context is current. */
 static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name,
-        const void *pointer) {
+  const void *pointer) {
   unsigned type = 0;
   int result;
   if (!pointer || context->reaches_pageable)
     return GEMMEPI_OK;
   result = context->driver.pointer_get_attribute(&type, GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-        (gemmepi__cu_deviceptr)(uintptr_t)pointer);
+    (gemmepi__cu_deviceptr)(uintptr_t)pointer);
   if (!result)
     return GEMMEPI_OK;
   if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
@@ -7655,7 +7684,7 @@ static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gem
 
 static int gemmepi__is_of_stream(const gemmepi__block *block, gemmepi__stream_key key) {
   return block->stream.handle == key.handle && block->stream.thread == key.thread &&
-     block->stream.numbered_by == key.numbered_by;
+    block->stream.numbered_by == key.numbered_by;
 }
 
 static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
@@ -7701,7 +7730,7 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
 }
 
 static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream,
-        gemmepi__stream_key key, size_t size) {
+  gemmepi__stream_key key, size_t size) {
   gemmepi_status status = GEMMEPI_OK;
   int capture = 0, result;
   if (gemmepi__find_block(context, key, size))
@@ -7725,7 +7754,7 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
 
 /* key: the stream's own, or one made of it for blocks of another use */
 static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
-        gemmepi__stream_key key, size_t size) {
+  gemmepi__stream_key key, size_t size) {
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__check_stream(context, stream);
   if (status || size == 0)
@@ -7745,14 +7774,14 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
 /* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
  function that reserves. */
 static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
-        const char *prepare) {
+  const char *prepare) {
   gemmepi__block *block = gemmepi__find_block(context, key, size);
   if (block)
     gemmepi__lock(&block->turn);
   else
     (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-        "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
-        prepare, (gemmepi__ull)size);
+      "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
+      prepare, (gemmepi__ull)size);
   return block;
 }
 
@@ -7764,11 +7793,11 @@ static void gemmepi__give_block(gemmepi__block *block) {
 static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
   if (given < needed)
     return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-        "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
-        (gemmepi__ull)needed);
+      "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+      (gemmepi__ull)needed);
   if ((uintptr_t)workspace & 255)
     return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-        workspace);
+      workspace);
   return GEMMEPI_OK;
 }
 
@@ -7793,825 +7822,218 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
 #include <stddef.h>
 
 static const char *const gemmepi__source_activation_cuh[] = {
-"#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\n#define NAMED(name) name = CODE_##name,\nenum{ACTIVATION_CODES(NAMED)};\n"
-"#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU||Activation==HARDSIGMOID;\n\ntemplate<int Activation>\n"
-"constexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\ntemplate<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\n"
-"constexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\ntemplate<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\n"
-"template<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\n"
-"constexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\n__device__ inline float from_0_to_1(float x){\n"
-"return __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x){\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n__device__ inline float fast_power_of_2(float x){\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n"
-"__device__ inline float fast_reciprocal(float x){\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n#endif\n\n\n__device__ inline float fused(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z){\n"
-"return fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y){\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess):guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x,float y){\n"
-"float sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1 - sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x,double y){\n"
-"double sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1 - sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\n"
-"float less_1,root;\n};\n\nconstexpr float ROUNDER=12582912 + 127 + 24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n__device__ inline float shifted_quotient(float x){\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n"
-"__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r){\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\n"
-"return{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted)<<23)*5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x){\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted - ROUNDER;\n"
-"return exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,fmaf(k,-LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1 + e.less_1,e.root};\n#else\n"
-"return{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n",
-"__device__ inline Exponential<double>exponential(double x){\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\nreturn{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n__device__ inline Reduced_exponential reduced_exponential_of_product(float x,float y,float more){\n"
-"float shifted=shifted_quotient(-x*y),k=shifted - ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,r));\n}\ntemplate<bool More>\n__device__ inline Exponential<float>exponential_of_product(float x,float y,float more){\n"
-"Reduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1 + e.less_1,e.root};\n}\ntemplate<bool More>\n__device__ inline Exponential<double>exponential_of_product(double x,double y,double more){\ndouble product=x*y;\nExponential<double>e=exponential(-product);\n"
-"double rounded=fma(x,y,-product);\nif(More)\nrounded=fma(x,more,rounded);\nreturn{e.part==1?1:fma(e.part,-rounded,e.part),e.root};\n}\n\n\n__device__ inline float exponential_less_1(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\n"
-"return fmaf(e.less_1,square,square - 1);\n#else\n\nreturn x> -0.015625f?x*fmaf(x,0.5f,1):exponential(x).value()- 1;\n#endif\n}\n__device__ inline double exponential_less_1(double x){\nreturn expm1(x);\n}\n\n__device__ inline float hyperbolic_tangent(float x){\n"
-"float m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2 + m),x);\n}\n__device__ inline double hyperbolic_tangent(double x){\nreturn tanh(x);\n}\n\n\n__device__ inline float logarithm_of_1_plus(Exponential<float>exponential){\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\n"
-"q=fmaf(e,-0.00329107419f,0.0200884603f);\nq=fmaf(e,q,-0.0574604832f);\nq=fmaf(e,q,0.106613711f);\nq=fmaf(e,q,-0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q,-0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q,-0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n"
-"#else\n\nq=fmaf(e,0.0413442105f,-0.157421246f);\nq=fmaf(e,q,0.306297272f);\nq=fmaf(e,q,-0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\n__device__ inline double logarithm_of_1_plus(Exponential<double>e){\nreturn e.root==1?log1p(e.part):e.part;\n}\n\n\n\n\n"
-"template<class A>struct Logistic{A part,root,opposite;};\ntemplate<class A>__device__ inline Logistic<A>logistic(bool below,Exponential<A>e){\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value()*inverse};\n}\n\n\n"
-"template<class A>__device__ inline A times_logistic(A v,A factor,Logistic<A>s){\nreturn v*s.root*(factor*s.part)*s.root;\n}\n#if !GEMMEPI_EXACT\ntemplate<>struct Logistic<float>{float root,share;};\n__device__ inline Logistic<float>logistic(bool below,Exponential<float>e){\n"
-"float root=below?e.root:1;\nreturn{root,root*reciprocal_of_1_plus(e.root,e.root)};\n}\n__device__ inline float times_logistic(float v,float factor,Logistic<float>s){\nreturn v*s.root*(factor*s.share);\n}\n#endif\ntemplate<class A>__device__ inline Logistic<A>logistic(A x){\n"
-"return logistic(x<0,exponential(-fabs(x)));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,A x){\nreturn times_logistic(v,factor,logistic(x));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A x){\nreturn times_logistic(v,A(1),x);\n}\n\n\n"
-"__device__ inline float times_logistic_of(float x,float power){\nconstexpr float scale=0.00390625f;\nreturn x*scale*fast_reciprocal(fast_power_of_2(power)+ scale);\n}\n\n\n\ntemplate<bool More,class A>\n__device__ inline A times_gate_derivative(A v,A x,Logistic<A>s,A slope,A more){\n"
-"A scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale,-change)*slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\n"
+"#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\n#define NAMED(name) name = CODE_##name,\nenum{ACTIVATION_CODES(NAMED)};\n#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU||Activation==HARDSIGMOID;\n\ntemplate<int Activation>\nconstexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\ntemplate<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\ntemplate<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\ntemplate<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\n__device__ inline float from_0_to_1(float x){\nreturn __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x){\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n__device__ inline float fast_power_of_2(float x){\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n__device__ inline float fast_reciprocal(float x){\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n#endif\n\n\n__device__ inline float fused(float x,float y,float z){\n"
+"return fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y){\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess):guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x,float y){\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1 - sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x,double y){\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1 - sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\nconstexpr float ROUNDER=12582912 + 127 + 24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n__device__ inline float shifted_quotient(float x){\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r){\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted)<<23)*5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x){\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted - ROUNDER;\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,fmaf(k,-LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1 + e.less_1,e.root};\n#else\nreturn{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n",
+"__device__ inline Exponential<double>exponential(double x){\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\nreturn{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n__device__ inline Reduced_exponential reduced_exponential_of_product(float x,float y,float more){\nfloat shifted=shifted_quotient(-x*y),k=shifted - ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,r));\n}\ntemplate<bool More>\n__device__ inline Exponential<float>exponential_of_product(float x,float y,float more){\nReduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1 + e.less_1,e.root};\n}\ntemplate<bool More>\n__device__ inline Exponential<double>exponential_of_product(double x,double y,double more){\ndouble product=x*y;\nExponential<double>e=exponential(-product);\ndouble rounded=fma(x,y,-product);\nif(More)\nrounded=fma(x,more,rounded);\nreturn{e.part==1?1:fma(e.part,-rounded,e.part),e.root};\n}\n\n\n__device__ inline float exponential_less_1(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\nreturn fmaf(e.less_1,square,square - 1);\n#else\n\nreturn x> -0.015625f?x*fmaf(x,0.5f,1):exponential(x).value()- 1;\n#endif\n}\n__device__ inline double exponential_less_1(double x){\nreturn expm1(x);\n}\n\n__device__ inline float hyperbolic_tangent(float x){\nfloat m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2 + m),x);\n}\n__device__ inline double hyperbolic_tangent(double x){\nreturn tanh(x);\n}\n\n\n__device__ inline float logarithm_of_1_plus(Exponential<float>exponential){\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\nq=fmaf(e,-0.00329107419f,0.0200884603f);\nq=fmaf(e,q,-0.0574604832f);\nq=fmaf(e,q,0.106613711f);\nq=fmaf(e,q,-0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q,-0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q,-0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n#else\n\n"
+"q=fmaf(e,0.0413442105f,-0.157421246f);\nq=fmaf(e,q,0.306297272f);\nq=fmaf(e,q,-0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\n__device__ inline double logarithm_of_1_plus(Exponential<double>e){\nreturn e.root==1?log1p(e.part):e.part;\n}\n\n\n\n\ntemplate<class A>struct Logistic{A part,root,opposite;};\ntemplate<class A>__device__ inline Logistic<A>logistic(bool below,Exponential<A>e){\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value()*inverse};\n}\n\n\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,Logistic<A>s){\nreturn v*s.root*(factor*s.part)*s.root;\n}\n#if !GEMMEPI_EXACT\ntemplate<>struct Logistic<float>{float root,share;};\n__device__ inline Logistic<float>logistic(bool below,Exponential<float>e){\nfloat root=below?e.root:1;\nreturn{root,root*reciprocal_of_1_plus(e.root,e.root)};\n}\n__device__ inline float times_logistic(float v,float factor,Logistic<float>s){\nreturn v*s.root*(factor*s.share);\n}\n#endif\ntemplate<class A>__device__ inline Logistic<A>logistic(A x){\nreturn logistic(x<0,exponential(-fabs(x)));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,A x){\nreturn times_logistic(v,factor,logistic(x));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A x){\nreturn times_logistic(v,A(1),x);\n}\n\n\n__device__ inline float times_logistic_of(float x,float power){\nconstexpr float scale=0.00390625f;\nreturn x*scale*fast_reciprocal(fast_power_of_2(power)+ scale);\n}\n\n\n\ntemplate<bool More,class A>\n__device__ inline A times_gate_derivative(A v,A x,Logistic<A>s,A slope,A more){\nA scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale,-change)*slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\n"
 "__device__ inline float times_gate_derivative(float v,float x,Logistic<float>s,float slope,float more){\n",
-"float opposite=fmaf(-s.root,s.share,1);\nreturn v*s.root*(x*s.share*opposite*(More?slope + more:slope)+ s.share);\n}\n#endif\n\n\ntemplate<class A>__device__ inline A times_logistic_derivative(A v,A factor,A x){\nExponential<A>e=exponential(x);\n"
-"A inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn v*e.root*(e.part*inverse*inverse*(factor*e.root));\n}\n\n\n\ntemplate<class A>struct Gate{\nLogistic<A>s;\nA slope,more;\n};\nconstexpr double GELU_SLOPE=2*0.79788456080286535588;\n"
-"template<class A>__device__ inline Gate<A>gelu_gate(A x){\nconstexpr double c=GELU_SLOPE;\nconstexpr A end=sizeof(A)==8?A(40):A(13.8);\nA size=fabs(x)>end?end:fabs(x),square=size*size;\nA factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145)*square;\n"
-"A rest=fused(A(c*0.044715),square,A(c)- factor);\nreturn{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>__device__ inline Gate<A>quick_gelu_gate(A x){\nconstexpr A end=sizeof(A)==8?A(1000):A(123.2);\nA size=fabs(x)>end?end:fabs(x);\n"
-"return{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\n__device__ inline Gate<float>gelu_gate(float x){\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\n"
-"fabsf(x)*fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\nreturn{logistic(x<0,{1,root}),float(c),float(c*0.134145)*(square<4096?square:4096)};\n}\n__device__ inline Gate<float>quick_gelu_gate(float x){\n"
-"return{logistic(x<0,{1,fast_power_of_2(fabsf(x)*float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\n__device__ inline float short_normal_tail(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\n"
-"float under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n__device__ inline float short_normal_slope(float y){\n"
-"float above=fmaf(y,fmaf(y,fmaf(y,fmaf(y,-0.0383506231f,-0.217693895f),-0.443243533f),-0.192517936f),0.500000179f);\nfloat under=fmaf(y,fmaf(y,0.0961380526f,0.545425475f),1.2107532f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n\n\n"
-"template<bool Derivative>__device__ inline float times_normal(float v,float x){\n#if GEMMEPI_EXACT\nfloat size=fabsf(x),y=fminf(size,20.47f);\nReduced_exponential e=reduced_exponential_of_product<false>(y,0.5f*y,0);\n\n\nfloat above=\n"
-"fmaf(y,fmaf(y,fmaf(y,fmaf(y,0.0031668392f,0.03207509f),0.14717144f),0.35697037f),0.4140625f);\nfloat under=fmaf(y,0.0079379715f,0.08040679f);\nfloat slope=fmaf(y,fmaf(y,fmaf(y,under,0.37669387f),0.97712195f),1.374689f);\nunder=fmaf(y,slope,0.828125f);\n\n"
-"float inverse=fast_reciprocal(under),tail=above*inverse,lost=fmaf(y,slope,0.828125f - under);\ntail=fmaf(inverse,fmaf(-lost,tail,fmaf(-under,tail,above)),tail);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail=fmaf(tail,e.less_1,tail)*e.root;\n"
-"return(x<0?v*tail:v)*(x<0?e.root:fmaf(-tail,e.root,1));\n#else\nfloat size=fabsf(x),y=fminf(size,20);\nExponential<float>e=exponential(-0.5f*x*x);\nfloat tail=short_normal_tail(y);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail*=e.root;\nfloat rest=e.part*e.root;\n"
-"return(x<0?v*tail:v)*(x<0?rest:fmaf(-tail,rest,1));\n#endif\n}\n\n\n\n__device__ inline float times_own_normal(float x){\nfloat size=fabsf(fminf(x,20)),t=fast_reciprocal(fmaf(size,0.26f,1));\nfloat root=fast_power_of_2(x* -0.36067376f*x);\nfloat p=fmaf(t,-0.066500567f,0.20305874f);\n"
-"p=fmaf(t,p,-0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\n__device__ inline float above_0(float x){\n#if __CUDA_ARCH__ >= 800\n"
-"asm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x): \"f\"(x));\nreturn x;\n#else\nreturn x<=0?0:x;\n#endif\n}\n\n\n\ntemplate<bool Gate>__device__ inline float sum_times_own_normal(float x){\n",
-"float y=Gate? -fabsf(x):fminf(x,fmaxf(-x,-13));\n#if GEMMEPI_LONG_SUMS\nfloat p=fmaf(y,0.000388750457f,0.00660956977f);\np=fmaf(y,p,0.0510568805f);\np=fmaf(y,p,-0.460328877f);\np=fmaf(y,p,1.15084445f);\np=fmaf(y,p,-1.0000087f);\n#else\nfloat p=fmaf(y,9.13470785e-07f,4.16792682e-05f);\n"
-"p=fmaf(y,p,0.000778685964f);\np=fmaf(y,p,0.00801064726f);\np=fmaf(y,p,0.0532111079f);\np=fmaf(y,p,-0.458959132f);\np=fmaf(y,p,1.15113628f);\np=fmaf(y,p,-0.999999404f);\n#endif\nif constexpr(Gate)\nreturn fmaf(x,0.5f,y* -0.5f)- from_0_to_1(-y*fast_power_of_2(p));\n"
-"return fmaf(y,fast_power_of_2(p),above_0(x));\n}\nconstexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\ntemplate<bool Derivative>__device__ inline double times_normal(double v,double x){\n"
-"double y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\nExponential<double>e=exponential(-0.5*x*x);\nif(x> -30){\ndouble of_square=fma(y,y,-square),\nof_argument=fma(y,-SQRT_HALF,-argument)+ y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\n"
-"half=square<1?fma(-0.5,erf(argument),0.5):0.5*erfc(argument);\nif(Derivative)\nless=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI,-0.5*of_square,less));\nreturn v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\n"
-"return v*e.root*(e.part*(0.5*erfcx(x* -SQRT_HALF)+ factor))*e.root;\n}\n\n\n\n\ntemplate<class A>__device__ inline A softplus(A x){\nExponential<A>e=exponential(-fabs(x));\nreturn e.root*logarithm_of_1_plus(e)*e.root +(x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\n"
-"A n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A)==8?A(40):A(20);\ntemplate<class A>__device__ inline Mish<A>mish_parts(A x){\nExponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne={e.value(),1};\nA n=e.part + e.part*(A(0.5)*e.value());\n"
-"return{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\ntemplate<class A>__device__ inline A mish(A x){\nMish<A>m=mish_parts(x);\nA y=x*m.e.root*(m.n*m.inverse)*m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>__device__ inline A times_mish_derivative(A v,A x){\nMish<A>m=mish_parts(x);\n"
-"A rise=m.e.part + m.e.part*m.e.value(),y;\nif(GEMMEPI_EXACT){\nA sum=fused(x*rise,m.inverse,x>0?A(-1):m.n);\ny=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1):A(-0.0));\n}else{\nA sum=m.n + x*(rise*m.inverse);\ny=v*(sum*m.inverse*m.e.root)*m.e.root;\n}\nreturn x>FAR<A> ?v +(x - x):y;\n"
-"}\n\n\n\n\ntemplate<class A>constexpr A LARGEST=A(3.4028234663852886e38);\ntemplate<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\n"
-"template<class A>__device__ inline A product_in_range(A x,A y,A z){\nbool x_is_larger=fabs(x)>fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\nA out=fabs(both)>LARGEST<A> ||fabs(outer)<=LARGEST<A> ?outer*smaller:smaller*z*larger;\n"
-"return fabs(both)>=LEAST<A> &&fabs(both)<=LARGEST<A> ?both*z:out;\n}\n\n\n\n\ntemplate<int Activation,class A>__device__ inline A activate(A x,A parameter){\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A)==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\n"
-"else if constexpr(Activation==GELU_TANH&&is_short)\nreturn times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x,-2.3022082f),-8));\nelse if constexpr(Activation==SILU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==SIGMOID&&is_short)\n"
-"return times_logistic_of(1,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-2.4554670f,-8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\n"
-"else if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\n",
-"else if constexpr(Activation==SILU)\nreturn times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\n"
-"else if constexpr(Activation==ELU){\nA below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\n"
-"else if constexpr(Activation==SOFTPLUS)\nreturn softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x + 3)*A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x + 3)*A(1/6.0));\nelse\n"
-"return x;\n}\n\n__device__ inline float logistic_of_power(float power){\nreturn fast_reciprocal(1 + fast_power_of_2(power));\n}\ntemplate<int Activation>__device__ inline float power_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x,-2.3022082f);\n"
-"else if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\n"
-"return x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\n"
-"template<int Activation>__device__ inline float activate_scaled_sum(float z){\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z,-z,-4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\n"
-"template<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter){\nif constexpr(Activation==RELU){\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH){\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n"
-"}else if constexpr(Activation==GELU_ERF){\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU){\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID){\nreturn times_logistic_derivative(v,A(1),-fabs(x));\n"
-"}else if constexpr(Activation==TANH){\nreturn times_logistic_derivative(v,A(4),-2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU){\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU){\nExponential<A>e=exponential(x);\n\n"
-"A large=fabs(parameter)>1?parameter:A(1),small=fabs(parameter)>1?A(1):parameter;\nA size=large*e.root*e.part,below=(fabs(v)>=1?v:size)*e.root*(fabs(v)>=1?size:v)*small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU){\nreturn x>0||x!=x?v*x*2:A(0);\n"
-"}else if constexpr(Activation==QUICK_GELU){\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS){\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH){\n"
-"return v*(x<= -3?A(0):x>=3?A(1):x*A(1/3.0)+ A(0.5));\n}else if constexpr(Activation==MISH){\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID){\nreturn x> -3&&x<3?v*A(1/6.0):A(0);\n}else{\nreturn v;\n}\n}\n\n\n\n"
-"template<int Activation>__device__ inline float rise_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\n"
-"template<int Activation>__device__ inline float near_derivative(float x){\nif constexpr(Activation==GELU_ERF){\nfloat rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\nfloat s=logistic_of_power(power_of_gate<Activation>(x));\n",
-"return fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\n"
-"return times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\n"
-"else if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\n"
-"template<class A>__device__ inline bool leaves_range(A both){\nreturn fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\n"
-"A(&out)[N]){\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++){\nout[i]=dy[i]*value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(out[i]))\nout[i]=fabs(dy[i])>fabs(value[i])?dy[i]:value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\n"
-"out[i]=times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i]*value[i])&& !(SELECTS<Activation> &&out[i]==0))\nout[i]*=fabs(dy[i])>fabs(value[i])?value[i]:dy[i];\n}\n\n\n"
-"template<int Activation,class A>__device__ inline A gate_gradient(A dy,A value,A gate,A parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:A(0);\nelse if constexpr(Activation==LEAKY_RELU)\n"
-"return gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value)>fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both)<=LARGEST<A> &&(fabs(both)>=LEAST<A> ||last==0)){\nfirst=both;\nlast=1;\n}\n"
-"return times_derivative<Activation>(first,gate,parameter)*last;\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]){\nif constexpr(Activation==RELU){\n#pragma unroll\nfor(int i=0;i<N;i++)\n"
-"out[i]=gate[i]>0?dy[i]*value[i]:A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\nbounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n",
+"float opposite=fmaf(-s.root,s.share,1);\nreturn v*s.root*(x*s.share*opposite*(More?slope + more:slope)+ s.share);\n}\n#endif\n\n\ntemplate<class A>__device__ inline A times_logistic_derivative(A v,A factor,A x){\nExponential<A>e=exponential(x);\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn v*e.root*(e.part*inverse*inverse*(factor*e.root));\n}\n\n\n\ntemplate<class A>struct Gate{\nLogistic<A>s;\nA slope,more;\n};\nconstexpr double GELU_SLOPE=2*0.79788456080286535588;\ntemplate<class A>__device__ inline Gate<A>gelu_gate(A x){\nconstexpr double c=GELU_SLOPE;\nconstexpr A end=sizeof(A)==8?A(40):A(13.8);\nA size=fabs(x)>end?end:fabs(x),square=size*size;\nA factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145)*square;\nA rest=fused(A(c*0.044715),square,A(c)- factor);\nreturn{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>__device__ inline Gate<A>quick_gelu_gate(A x){\nconstexpr A end=sizeof(A)==8?A(1000):A(123.2);\nA size=fabs(x)>end?end:fabs(x);\nreturn{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\n__device__ inline Gate<float>gelu_gate(float x){\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\nfabsf(x)*fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\nreturn{logistic(x<0,{1,root}),float(c),float(c*0.134145)*(square<4096?square:4096)};\n}\n__device__ inline Gate<float>quick_gelu_gate(float x){\nreturn{logistic(x<0,{1,fast_power_of_2(fabsf(x)*float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\n__device__ inline float short_normal_tail(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\nfloat under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n__device__ inline float short_normal_slope(float y){\n"
+"float above=fmaf(y,fmaf(y,fmaf(y,fmaf(y,-0.0383506231f,-0.217693895f),-0.443243533f),-0.192517936f),0.500000179f);\nfloat under=fmaf(y,fmaf(y,0.0961380526f,0.545425475f),1.2107532f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n\n\ntemplate<bool Derivative>__device__ inline float times_normal(float v,float x){\n#if GEMMEPI_EXACT\nfloat size=fabsf(x),y=fminf(size,20.47f);\nReduced_exponential e=reduced_exponential_of_product<false>(y,0.5f*y,0);\n\n\nfloat above=\nfmaf(y,fmaf(y,fmaf(y,fmaf(y,0.0031668392f,0.03207509f),0.14717144f),0.35697037f),0.4140625f);\nfloat under=fmaf(y,0.0079379715f,0.08040679f);\nfloat slope=fmaf(y,fmaf(y,fmaf(y,under,0.37669387f),0.97712195f),1.374689f);\nunder=fmaf(y,slope,0.828125f);\n\nfloat inverse=fast_reciprocal(under),tail=above*inverse,lost=fmaf(y,slope,0.828125f - under);\ntail=fmaf(inverse,fmaf(-lost,tail,fmaf(-under,tail,above)),tail);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail=fmaf(tail,e.less_1,tail)*e.root;\nreturn(x<0?v*tail:v)*(x<0?e.root:fmaf(-tail,e.root,1));\n#else\nfloat size=fabsf(x),y=fminf(size,20);\nExponential<float>e=exponential(-0.5f*x*x);\nfloat tail=short_normal_tail(y);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail*=e.root;\nfloat rest=e.part*e.root;\nreturn(x<0?v*tail:v)*(x<0?rest:fmaf(-tail,rest,1));\n#endif\n}\n\n\n\n__device__ inline float times_own_normal(float x){\nfloat size=fabsf(fminf(x,20)),t=fast_reciprocal(fmaf(size,0.26f,1));\nfloat root=fast_power_of_2(x* -0.36067376f*x);\nfloat p=fmaf(t,-0.066500567f,0.20305874f);\np=fmaf(t,p,-0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\n__device__ inline float above_0(float x){\n#if __CUDA_ARCH__ >= 800\nasm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x): \"f\"(x));\nreturn x;\n#else\nreturn x<=0?0:x;\n#endif\n}\n\n\n\n"
+"template<bool Gate>__device__ inline float sum_times_own_normal(float x){\n",
+"float y=Gate? -fabsf(x):fminf(x,fmaxf(-x,-13));\n#if GEMMEPI_LONG_SUMS\nfloat p=fmaf(y,0.000388750457f,0.00660956977f);\np=fmaf(y,p,0.0510568805f);\np=fmaf(y,p,-0.460328877f);\np=fmaf(y,p,1.15084445f);\np=fmaf(y,p,-1.0000087f);\n#else\nfloat p=fmaf(y,9.13470785e-07f,4.16792682e-05f);\np=fmaf(y,p,0.000778685964f);\np=fmaf(y,p,0.00801064726f);\np=fmaf(y,p,0.0532111079f);\np=fmaf(y,p,-0.458959132f);\np=fmaf(y,p,1.15113628f);\np=fmaf(y,p,-0.999999404f);\n#endif\nif constexpr(Gate)\nreturn fmaf(x,0.5f,y* -0.5f)- from_0_to_1(-y*fast_power_of_2(p));\nreturn fmaf(y,fast_power_of_2(p),above_0(x));\n}\nconstexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\ntemplate<bool Derivative>__device__ inline double times_normal(double v,double x){\ndouble y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\nExponential<double>e=exponential(-0.5*x*x);\nif(x> -30){\ndouble of_square=fma(y,y,-square),\nof_argument=fma(y,-SQRT_HALF,-argument)+ y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\nhalf=square<1?fma(-0.5,erf(argument),0.5):0.5*erfc(argument);\nif(Derivative)\nless=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI,-0.5*of_square,less));\nreturn v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\nreturn v*e.root*(e.part*(0.5*erfcx(x* -SQRT_HALF)+ factor))*e.root;\n}\n\n\n\n\ntemplate<class A>__device__ inline A softplus(A x){\nExponential<A>e=exponential(-fabs(x));\nreturn e.root*logarithm_of_1_plus(e)*e.root +(x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\nA n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A)==8?A(40):A(20);\ntemplate<class A>__device__ inline Mish<A>mish_parts(A x){\nExponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne={e.value(),1};\nA n=e.part + e.part*(A(0.5)*e.value());\nreturn{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\ntemplate<class A>__device__ inline A mish(A x){\n"
+"Mish<A>m=mish_parts(x);\nA y=x*m.e.root*(m.n*m.inverse)*m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>__device__ inline A times_mish_derivative(A v,A x){\nMish<A>m=mish_parts(x);\nA rise=m.e.part + m.e.part*m.e.value(),y;\nif(GEMMEPI_EXACT){\nA sum=fused(x*rise,m.inverse,x>0?A(-1):m.n);\ny=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1):A(-0.0));\n}else{\nA sum=m.n + x*(rise*m.inverse);\ny=v*(sum*m.inverse*m.e.root)*m.e.root;\n}\nreturn x>FAR<A> ?v +(x - x):y;\n}\n\n\n\n\ntemplate<class A>constexpr A LARGEST=A(3.4028234663852886e38);\ntemplate<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\ntemplate<class A>__device__ inline A product_in_range(A x,A y,A z){\nbool x_is_larger=fabs(x)>fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\nA out=fabs(both)>LARGEST<A> ||fabs(outer)<=LARGEST<A> ?outer*smaller:smaller*z*larger;\nreturn fabs(both)>=LEAST<A> &&fabs(both)<=LARGEST<A> ?both*z:out;\n}\n\n\n\n\ntemplate<int Activation,class A>__device__ inline A activate(A x,A parameter){\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A)==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\nelse if constexpr(Activation==GELU_TANH&&is_short)\nreturn times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x,-2.3022082f),-8));\nelse if constexpr(Activation==SILU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==SIGMOID&&is_short)\nreturn times_logistic_of(1,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-2.4554670f,-8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\n",
+"else if constexpr(Activation==SILU)\nreturn times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU){\nA below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\nelse if constexpr(Activation==SOFTPLUS)\nreturn softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x + 3)*A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x + 3)*A(1/6.0));\nelse\nreturn x;\n}\n\n__device__ inline float logistic_of_power(float power){\nreturn fast_reciprocal(1 + fast_power_of_2(power));\n}\ntemplate<int Activation>__device__ inline float power_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x,-2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation>__device__ inline float activate_scaled_sum(float z){\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z,-z,-4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter){\n"
+"if constexpr(Activation==RELU){\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH){\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF){\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU){\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID){\nreturn times_logistic_derivative(v,A(1),-fabs(x));\n}else if constexpr(Activation==TANH){\nreturn times_logistic_derivative(v,A(4),-2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU){\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU){\nExponential<A>e=exponential(x);\n\nA large=fabs(parameter)>1?parameter:A(1),small=fabs(parameter)>1?A(1):parameter;\nA size=large*e.root*e.part,below=(fabs(v)>=1?v:size)*e.root*(fabs(v)>=1?size:v)*small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU){\nreturn x>0||x!=x?v*x*2:A(0);\n}else if constexpr(Activation==QUICK_GELU){\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS){\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH){\nreturn v*(x<= -3?A(0):x>=3?A(1):x*A(1/3.0)+ A(0.5));\n}else if constexpr(Activation==MISH){\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID){\nreturn x> -3&&x<3?v*A(1/6.0):A(0);\n}else{\nreturn v;\n}\n}\n\n\n\ntemplate<int Activation>__device__ inline float rise_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>__device__ inline float near_derivative(float x){\nif constexpr(Activation==GELU_ERF){\nfloat rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\n"
+"float s=logistic_of_power(power_of_gate<Activation>(x));\n",
+"return fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\ntemplate<class A>__device__ inline bool leaves_range(A both){\nreturn fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\nA(&out)[N]){\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++){\nout[i]=dy[i]*value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(out[i]))\nout[i]=fabs(dy[i])>fabs(value[i])?dy[i]:value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i]*value[i])&& !(SELECTS<Activation> &&out[i]==0))\nout[i]*=fabs(dy[i])>fabs(value[i])?value[i]:dy[i];\n}\n\n\ntemplate<int Activation,class A>__device__ inline A gate_gradient(A dy,A value,A gate,A parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:A(0);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\n"
+"bool value_first=fabs(value)>fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both)<=LARGEST<A> &&(fabs(both)>=LEAST<A> ||last==0)){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]){\nif constexpr(Activation==RELU){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate[i]>0?dy[i]*value[i]:A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\nbounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n",
   NULL};
 
 static const char *const gemmepi__source_amax_cuh[] = {
-"#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\n__device__ inline u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\n__device__ inline u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\n"
-"__device__ inline u32 magnitude(int){\nreturn 0;\n}\n\ntemplate<class A,int N,class M>__device__ inline void keep_largest(const A(&v)[N],int valid,M&largest){\n#pragma unroll\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\n"
-"template<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\n"
-"template<class Amax,class A,int N,class M>__device__ inline void keep_largest_of(const A(&v)[N],M&largest){\nAmax sizes[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nsizes[i]=(Amax)v[i];\nkeep_largest(sizes,N,largest);\n}\n\n\ntemplate<class M>__device__ inline M largest_of_warp(M largest){\n"
-"#pragma unroll\nfor(int step=16;step>0;step/=2){\nM other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n\ntemplate<class M>__device__ inline void raise_to(void*amax,M largest){\nif(largest> *(volatile M*)amax)\n"
-"atomicMax((M*)amax,largest);\n}\n\n\ntemplate<class M>__device__ inline void store_largest(void*amax,M largest){\nlargest=largest_of_warp(largest);\nif((threadIdx.y*blockDim.x + threadIdx.x)%32==0)\nraise_to(amax,largest);\n}\n\n\n"
-"template<int Threads,class M>__device__ inline void store_largest_of_block(void*amax,M largest){\n__shared__ M warps[Threads/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nif(threadIdx.x<32){\n"
-"largest=largest_of_warp(threadIdx.x<Threads/32?warps[threadIdx.x]:M(0));\nif(threadIdx.x==0)\nraise_to(amax,largest);\n}\n}\n",
+"#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\n__device__ inline u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\n__device__ inline u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\n__device__ inline u32 magnitude(int){\nreturn 0;\n}\n\ntemplate<class A,int N,class M>__device__ inline void keep_largest(const A(&v)[N],int valid,M&largest){\n#pragma unroll\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\ntemplate<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\ntemplate<class Amax,class A,int N,class M>__device__ inline void keep_largest_of(const A(&v)[N],M&largest){\nAmax sizes[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nsizes[i]=(Amax)v[i];\nkeep_largest(sizes,N,largest);\n}\n\n\ntemplate<class M>__device__ inline M largest_of_warp(M largest){\n#pragma unroll\nfor(int step=16;step>0;step/=2){\nM other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n\ntemplate<class M>__device__ inline void raise_to(void*amax,M largest){\nif(largest> *(volatile M*)amax)\natomicMax((M*)amax,largest);\n}\n\n\ntemplate<class M>__device__ inline void store_largest(void*amax,M largest){\nlargest=largest_of_warp(largest);\nif((threadIdx.y*blockDim.x + threadIdx.x)%32==0)\nraise_to(amax,largest);\n}\n\n\ntemplate<int Threads,class M>__device__ inline void store_largest_of_block(void*amax,M largest){\n__shared__ M warps[Threads/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nif(threadIdx.x<32){\nlargest=largest_of_warp(threadIdx.x<Threads/32?warps[threadIdx.x]:M(0));\nif(threadIdx.x==0)\nraise_to(amax,largest);\n}\n}\n",
   NULL};
 
 static const char *const gemmepi__source_codes_h[] = {
-"#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS 0x400\n#define FLAG_AUX 0x800\n#define FLAG_BACKWARD 0x1000\n#define FLAG_RESIDUAL 0x2000\n#define FLAG_BGRAD 0x4000\n#define FLAG_BGRAD_A 0x8000\n"
-"#define FLAG_BGRAD_B 0x10000\n#define FLAG_GATED 0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM 0x100000\n#define FLAG_ACCUMULATE_BIAS_GRAD 0x20000\n#define CODE_NONE 0x00\n#define CODE_RELU 0x0f\n#define CODE_GELU_TANH 0x17\n#define CODE_GELU_ERF 0x1b\n#define CODE_SILU 0x1d\n"
-"#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n#define CODE_HARDSIGMOID 0x3a\n\n"
-"#define ACTIVATION_CODES(X) X(NONE) X(RELU) X(GELU_TANH) X(GELU_ERF) X(SILU) X(SIGMOID) X(TANH) X(LEAKY_RELU) X(ELU) X(SQUARED_RELU) X(QUICK_GELU) X(SOFTPLUS) X(HARDSWISH) X(MISH) X(HARDSIGMOID)\n\n#endif\n",
+"#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS 0x400\n#define FLAG_AUX 0x800\n#define FLAG_BACKWARD 0x1000\n#define FLAG_RESIDUAL 0x2000\n#define FLAG_BGRAD 0x4000\n#define FLAG_BGRAD_A 0x8000\n#define FLAG_BGRAD_B 0x10000\n#define FLAG_GATED 0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM 0x100000\n#define FLAG_ACCUMULATE_BIAS_GRAD 0x20000\n#define CODE_NONE 0x00\n#define CODE_RELU 0x0f\n#define CODE_GELU_TANH 0x17\n#define CODE_GELU_ERF 0x1b\n#define CODE_SILU 0x1d\n#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n#define CODE_HARDSIGMOID 0x3a\n\n#define ACTIVATION_CODES(X) X(NONE) X(RELU) X(GELU_TANH) X(GELU_ERF) X(SILU) X(SIGMOID) X(TANH) X(LEAKY_RELU) X(ELU) X(SQUARED_RELU) X(QUICK_GELU) X(SOFTPLUS) X(HARDSWISH) X(MISH) X(HARDSIGMOID)\n\n#endif\n",
   NULL};
 
 static const char *const gemmepi__source_convert_cu[] = {
-"#line 1 \"src/kernels/convert.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE   E4M3\n#define GEMMEPI_OUT_TYPE F16\n#define GEMMEPI_ALIGNED  0\n#endif\n\nconstexpr int THREADS=256;\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns - run.column;\nint valid=left<RUN?(int)left:RUN;\n"
-"const GEMMEPI_X_TYPE*x=start_of_run<const GEMMEPI_X_TYPE>(p.x,run);\nGEMMEPI_OUT_TYPE*out=start_of_run<GEMMEPI_OUT_TYPE>(p.out,run);\n*reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out)=\nconvert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x,valid));\n}\n",
+"#line 1 \"src/kernels/convert.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE   E4M3\n#define GEMMEPI_OUT_TYPE F16\n#define GEMMEPI_ALIGNED  0\n#endif\n\nconstexpr int THREADS=256;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns - run.column;\nint valid=left<RUN?(int)left:RUN;\nconst GEMMEPI_X_TYPE*x=start_of_run<const GEMMEPI_X_TYPE>(p.x,run);\nGEMMEPI_OUT_TYPE*out=start_of_run<GEMMEPI_OUT_TYPE>(p.out,run);\n*reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out)=\nconvert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x,valid));\n}\n",
   NULL};
 
 static const char *const gemmepi__source_copy_cuh[] = {
-"#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>__device__ inline bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\n"
-"long long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads + threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\n"
-"after_launches_before();\nmine.row=line - mine.item*p.rows;\nmine.column=(at - line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>__device__ inline T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\n"
-"return(T*)matrix.data + run.item*matrix.stride + run.row*matrix.ld + run.column;\n}\n",
+"#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>__device__ inline bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads + threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line - mine.item*p.rows;\nmine.column=(at - line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>__device__ inline T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data + run.item*matrix.stride + run.row*matrix.ld + run.column;\n}\n",
   NULL};
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_elementwise_cu[] = {
-"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE    2\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_TILE       0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES      0u\n#endif\n\nconstexpr int THREADS=256;\n\n"
-"#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\n"
-"__device__ inline void load_dense(const gemmepi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first +(long long)r*THREADS*VECTOR,left=p.count - at;\n"
-"const Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+ at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\n__device__ inline void take_dense(const gemmepi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\n"
-"if constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\n"
-"__device__ inline void store_dense(const gemmepi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+ at,valid,from_values<Tensor>(v));\n}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p){\nlong long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+ threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nLoaded<IN_A>a;\n"
-"Loaded<IN_B>b;\nLoaded<IN_W>w;\nLoaded<IN_DY>dy;\nload_dense<IN_A>(p,first,a);\nload_dense<IN_B>(p,first,b);\nload_dense<IN_W>(p,first,w);\nload_dense<IN_DY>(p,first,dy);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first +(long long)r*THREADS*VECTOR,left=p.count - at;\n"
-"Acc v[TENSORS][VECTOR];\ntake_dense<IN_A>(p,a,r,v);\ntake_dense<IN_B>(p,b,r,v);\ntake_dense<IN_W>(p,w,r,v);\ntake_dense<IN_DY>(p,dy,r,v);\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\n#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\n"
-"GEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n#undef GEMMEPI_STORE\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\n"
-"template<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\n"
-"constexpr int PER_THREAD=GEMMEPI_PER_THREAD;\nconstexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\n"
-"constexpr bool TRANSPOSES=IS_TRANSPOSED<IN_A> ||IS_TRANSPOSED<IN_B> ||IS_TRANSPOSED<IN_W> ||IS_TRANSPOSED<IN_DY> ||\nIS_TRANSPOSED<OUT_Y> ||IS_TRANSPOSED<OUT_DA> ||IS_TRANSPOSED<OUT_DB> ||IS_TRANSPOSED<OUT_DW>;\n"
-"constexpr bool EXCHANGES=IS_EXCHANGED<IN_A> ||IS_EXCHANGED<IN_B> ||IS_EXCHANGED<IN_W> ||IS_EXCHANGED<IN_DY> ||\nIS_EXCHANGED<OUT_Y> ||IS_EXCHANGED<OUT_DA> ||IS_EXCHANGED<OUT_DB> ||IS_EXCHANGED<OUT_DW>;\n\n\n\n"
-"template<class T>constexpr int PITCH=TILE_I +(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I +(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\n"
-"static constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\nstatic constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\n",
-"static constexpr int STEPS=PER_THREAD/UNIT;\nint i,j;\n__device__ Walk(){\nint along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\n"
-"static constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\nstatic constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\nstatic constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\n"
-"int extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>__device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+ place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\n"
-"u32 rest=outer/p.extent[d];\nat +=(long long)(outer - rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+ at;\n}\n\ntemplate<int Tensor>struct Tile{\nVector<Tensor>words[VECTORS];\nType<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\n"
-"template<int Mode>__device__ inline int exist(const Place&place,const Walk<Mode> &walk,int step){\nint i=place.extent_i - walk.i - Walk<Mode>::i_of(step),j=place.extent_j - walk.j - Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\n"
-"return left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\n__device__ inline void load_tile(const gemmepi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\n"
-"long long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+ walk.i*step_i + walk.j*step_j;\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from +(W::i_of(step)*step_i + W::j_of(step)*step_j);\n"
-"int valid=exist(place,walk,step);\nif constexpr(W::UNIT==1){\nx.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\n"
-"x.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n}else{\nVector<Tensor>words;\n#pragma unroll\n"
-"for(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>__device__ inline void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n"
-"*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\ntemplate<int Tensor>__device__ inline void exchange_input(char*shared,Tile<Tensor> &x){\n"
-"if constexpr(IS_EXCHANGED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\n"
-"Type<Tensor> *to=tile +(walk.j*pitch + walk.i)+(W::j_of(step)*pitch + W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\n"
-"#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch + vectors.i)+(V::j_of(v)*pitch + V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\n__device__ inline void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\n"
-"if constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\n",
-"repeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\n__device__ inline void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\n"
-"y.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\n__device__ inline void store_tile(const gemmepi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\n"
-"constexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+ walk.i*step_i + walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\n"
-"#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch + vectors.i)+(V::j_of(v)*pitch + V::i_of(v)),y.words[v]);\n__syncthreads();\n}\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\n"
-"const Type<Tensor> *from=tile +(walk.j*pitch + walk.i)+(W::j_of(step)*pitch + W::i_of(step));\nType<Tensor> *at=to +(W::i_of(step)*step_i + W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n"
-"}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x - rest*p.tiles_i)*TILE_I;\n"
-"place.outer=rest/p.tiles_j;\nplace.j=(long long)(rest - place.outer*p.tiles_j)*TILE_J;\nplace.extent_i=p.extent_i - place.i<TILE_I?(int)(p.extent_i - place.i):TILE_I;\nplace.extent_j=p.extent_j - place.j<TILE_J?(int)(p.extent_j - place.j):TILE_J;\nScalars s=scalars_of(p.operation);\n"
-"Magnitude largest=0;\nTile<IN_A>a;\nTile<IN_B>b;\nTile<IN_W>w;\nTile<IN_DY>dy;\nTile<OUT_Y>y;\nTile<OUT_DA>da;\nTile<OUT_DB>db;\nTile<OUT_DW>dw;\nload_tile(p,place,a);\nload_tile(p,place,b);\nload_tile(p,place,w);\nload_tile(p,place,dy);\nexchange_input(shared,a);\nexchange_input(shared,b);\n"
-"exchange_input(shared,w);\nexchange_input(shared,dy);\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\ntake_tile(a,v,values);\ntake_tile(b,v,values);\ntake_tile(w,v,values);\ntake_tile(dy,v,values);\noperate_on(values,s,largest);\nkeep_tile(y,v,values);\n"
-"keep_tile(da,v,values);\nkeep_tile(db,v,values);\nkeep_tile(dw,v,values);\n}\nstore_tile(p,place,shared,y);\nstore_tile(p,place,shared,da);\nstore_tile(p,place,shared,db);\nstore_tile(p,place,shared,dw);\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n",
+"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE    2\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_TILE       0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES      0u\n#endif\n\nconstexpr int THREADS=256;\n\n#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\n__device__ inline void load_dense(const gemmepi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first +(long long)r*THREADS*VECTOR,left=p.count - at;\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+ at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\n__device__ inline void take_dense(const gemmepi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\n__device__ inline void store_dense(const gemmepi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+ at,valid,from_values<Tensor>(v));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p){\nlong long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+ threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nLoaded<IN_A>a;\nLoaded<IN_B>b;\nLoaded<IN_W>w;\nLoaded<IN_DY>dy;\nload_dense<IN_A>(p,first,a);\nload_dense<IN_B>(p,first,b);\nload_dense<IN_W>(p,first,w);\n"
+"load_dense<IN_DY>(p,first,dy);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first +(long long)r*THREADS*VECTOR,left=p.count - at;\nAcc v[TENSORS][VECTOR];\ntake_dense<IN_A>(p,a,r,v);\ntake_dense<IN_B>(p,b,r,v);\ntake_dense<IN_W>(p,w,r,v);\ntake_dense<IN_DY>(p,dy,r,v);\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\n#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\nGEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n#undef GEMMEPI_STORE\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\nconstexpr int PER_THREAD=GEMMEPI_PER_THREAD;\nconstexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\nconstexpr bool TRANSPOSES=IS_TRANSPOSED<IN_A> ||IS_TRANSPOSED<IN_B> ||IS_TRANSPOSED<IN_W> ||IS_TRANSPOSED<IN_DY> ||\nIS_TRANSPOSED<OUT_Y> ||IS_TRANSPOSED<OUT_DA> ||IS_TRANSPOSED<OUT_DB> ||IS_TRANSPOSED<OUT_DW>;\nconstexpr bool EXCHANGES=IS_EXCHANGED<IN_A> ||IS_EXCHANGED<IN_B> ||IS_EXCHANGED<IN_W> ||IS_EXCHANGED<IN_DY> ||\nIS_EXCHANGED<OUT_Y> ||IS_EXCHANGED<OUT_DA> ||IS_EXCHANGED<OUT_DB> ||IS_EXCHANGED<OUT_DW>;\n\n\n\ntemplate<class T>constexpr int PITCH=TILE_I +(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I +(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\nstatic constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\nstatic constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\n",
+"static constexpr int STEPS=PER_THREAD/UNIT;\nint i,j;\n__device__ Walk(){\nint along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\nstatic constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\nstatic constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\nstatic constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\nint extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>__device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+ place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\nu32 rest=outer/p.extent[d];\nat +=(long long)(outer - rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+ at;\n}\n\ntemplate<int Tensor>struct Tile{\nVector<Tensor>words[VECTORS];\nType<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\ntemplate<int Mode>__device__ inline int exist(const Place&place,const Walk<Mode> &walk,int step){\nint i=place.extent_i - walk.i - Walk<Mode>::i_of(step),j=place.extent_j - walk.j - Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\nreturn left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\n__device__ inline void load_tile(const gemmepi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+ walk.i*step_i + walk.j*step_j;\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from +(W::i_of(step)*step_i + W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\n"
+"if constexpr(W::UNIT==1){\nx.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\nx.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n}else{\nVector<Tensor>words;\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>__device__ inline void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\ntemplate<int Tensor>__device__ inline void exchange_input(char*shared,Tile<Tensor> &x){\nif constexpr(IS_EXCHANGED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nType<Tensor> *to=tile +(walk.j*pitch + walk.i)+(W::j_of(step)*pitch + W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch + vectors.i)+(V::j_of(v)*pitch + V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\n__device__ inline void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\n",
+"repeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\n__device__ inline void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\ny.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\n__device__ inline void store_tile(const gemmepi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+ walk.i*step_i + walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch + vectors.i)+(V::j_of(v)*pitch + V::i_of(v)),y.words[v]);\n__syncthreads();\n}\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *from=tile +(walk.j*pitch + walk.i)+(W::j_of(step)*pitch + W::i_of(step));\nType<Tensor> *at=to +(W::i_of(step)*step_i + W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x - rest*p.tiles_i)*TILE_I;\nplace.outer=rest/p.tiles_j;\nplace.j=(long long)(rest - place.outer*p.tiles_j)*TILE_J;\n"
+"place.extent_i=p.extent_i - place.i<TILE_I?(int)(p.extent_i - place.i):TILE_I;\nplace.extent_j=p.extent_j - place.j<TILE_J?(int)(p.extent_j - place.j):TILE_J;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nTile<IN_A>a;\nTile<IN_B>b;\nTile<IN_W>w;\nTile<IN_DY>dy;\nTile<OUT_Y>y;\nTile<OUT_DA>da;\nTile<OUT_DB>db;\nTile<OUT_DW>dw;\nload_tile(p,place,a);\nload_tile(p,place,b);\nload_tile(p,place,w);\nload_tile(p,place,dy);\nexchange_input(shared,a);\nexchange_input(shared,b);\nexchange_input(shared,w);\nexchange_input(shared,dy);\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\ntake_tile(a,v,values);\ntake_tile(b,v,values);\ntake_tile(w,v,values);\ntake_tile(dy,v,values);\noperate_on(values,s,largest);\nkeep_tile(y,v,values);\nkeep_tile(da,v,values);\nkeep_tile(db,v,values);\nkeep_tile(dw,v,values);\n}\nstore_tile(p,place,shared,y);\nstore_tile(p,place,shared,da);\nstore_tile(p,place,shared,db);\nstore_tile(p,place,shared,dw);\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n",
   NULL};
 #endif
 
 static const char *const gemmepi__source_epilogue_cuh[] = {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\n"
-"__device__ inline Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>__device__ inline Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\n"
-"return(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\n__device__ inline bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\n"
-"__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,long long item,long long column,\nint valid){\nEpilogue_state state={};\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\n"
-"if(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\n"
-"for(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data + item*p.scale_b.stride + column + half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\n"
-"state.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
-"__device__ inline void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n"
-"}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\n"
-"saved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data + offset(p.aux,item,row,column + half*p.n),valid);\n}\n}\n}\n\n\n"
-"__device__ inline void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\n"
-"if(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride + row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\n"
-"add_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\n"
-"else if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\n"
-"store<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n"
-"#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n",
-"}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\n"
-"const Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i +=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy + i,sizeof upstream);\nmemcpy(value,pair[VALUE]+ i,sizeof value);\n"
-"memcpy(gate,pair[GATE]+ i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i + j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+ i,of_gate,sizeof of_gate);\n}\n"
-"}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\n__device__ inline void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\n"
-"Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column + half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n"
-"#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\n"
-"to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column + half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\n"
-"__device__ inline void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\n"
-"keep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column + half*p.n,valid,\nv[half]);\nelse\n"
-"store<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column + half*p.n,valid,v[half]);\n}\n}\n\n\n__device__ inline void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\n"
-"store_largest(p.amax_aux,state.largest_aux);\n}\n",
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\n__device__ inline Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>__device__ inline Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\n__device__ inline bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\n__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,long long item,long long column,\nint valid){\nEpilogue_state state={};\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data + item*p.scale_b.stride + column + half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n__device__ inline void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\n"
+"if(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data + offset(p.aux,item,row,column + half*p.n),valid);\n}\n}\n}\n\n\n__device__ inline void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride + row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
+"v[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n",
+"}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i +=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy + i,sizeof upstream);\nmemcpy(value,pair[VALUE]+ i,sizeof value);\nmemcpy(gate,pair[GATE]+ i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i + j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+ i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\n__device__ inline void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column + half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column + half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\n__device__ inline void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\n"
+"long long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column + half*p.n,valid,\nv[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column + half*p.n,valid,v[half]);\n}\n}\n\n\n__device__ inline void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n",
   NULL};
 
 static const char *const gemmepi__source_epilogue_column_sums_cuh[] = {
-"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\n__device__ inline void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\n"
-"u32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width + x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\n"
-"if(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread + half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n"
-"((Acc*)p.partials)[(part*HALVES_OUT + half)*p.n + column + i]=shared[half*RUN + i][thread];\n}\n\n\n\n__device__ inline Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n"
-"#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j + count],kept=upper?left[j + count]:left[j];\nleft[j]=kept + __shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS);\n}\n"
-"return left[0];\n}\n\n\n\ntemplate<bool AtOnce>struct Column_sums{\nAcc of_lane[HALVES_OUT][RUN],of_lanes[HALVES_OUT];\n\n__device__ inline Column_sums():of_lanes{}{\nbegin_rows();\n}\n__device__ inline void begin_rows(){\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\n"
-"of_lane[i/RUN][i%RUN]=Acc(-0.0);\n}\n\n\n__device__ inline void add(const Acc(&v)[HALVES][RUN],bool exists){\nif(exists)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]+=v[i/RUN][i%RUN];\n}\n\n\n__device__ inline void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\n"
-"for(int half=0;half<HALVES_OUT;half++)\nof_lanes[half]+=sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2 + place(row_of_lane());\n}\n__device__ inline Acc sum(int half)const{\n"
-"return AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\n__device__ inline void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first + column()<(int)p.n)\n"
-"((Acc*)p.partials)[(line*HALVES_OUT + half)*p.n + first + column()]=of_column;\n}\n}\n};\n",
+"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\n__device__ inline void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width + x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread + half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT + half)*p.n + column + i]=shared[half*RUN + i][thread];\n}\n\n\n\n__device__ inline Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j + count],kept=upper?left[j + count]:left[j];\nleft[j]=kept + __shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS);\n}\nreturn left[0];\n}\n\n\n\ntemplate<bool AtOnce>struct Column_sums{\nAcc of_lane[HALVES_OUT][RUN],of_lanes[HALVES_OUT];\n\n__device__ inline Column_sums():of_lanes{}{\nbegin_rows();\n}\n__device__ inline void begin_rows(){\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]=Acc(-0.0);\n}\n\n\n__device__ inline void add(const Acc(&v)[HALVES][RUN],bool exists){\nif(exists)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]+=v[i/RUN][i%RUN];\n}\n\n\n__device__ inline void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\n"
+"of_lanes[half]+=sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2 + place(row_of_lane());\n}\n__device__ inline Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\n__device__ inline void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first + column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT + half)*p.n + first + column()]=of_column;\n}\n}\n};\n",
   NULL};
 
 static const char *const gemmepi__source_epilogue_formula_cuh[] = {
-"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\n__device__ inline int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\n__device__ inline int sum(int x,int y){\nreturn(int)((u32)x +(u32)y);\n}\n"
-"template<class A>__device__ inline A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>__device__ inline A sum(A x,A y){\nreturn x + y;\n}\n\n\n__device__ inline void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\n"
-"constexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\n"
-"__device__ inline void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\n"
-"HAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n__device__ inline void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\n"
-"v[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+ bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\n__device__ inline Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\n"
-"return activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\n__device__ inline void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\n"
-"else if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\nv[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\n"
-"constexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\n__device__ inline void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\n"
-"v[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\n__device__ inline void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n"
-"#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n",
+"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\n__device__ inline int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\n__device__ inline int sum(int x,int y){\nreturn(int)((u32)x +(u32)y);\n}\ntemplate<class A>__device__ inline A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>__device__ inline A sum(A x,A y){\nreturn x + y;\n}\n\n\n__device__ inline void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\n__device__ inline void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\nHAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n__device__ inline void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+ bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\n__device__ inline Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\n__device__ inline void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\n"
+"v[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\n__device__ inline void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\nv[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\n__device__ inline void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n",
   NULL};
 
 static const char *const gemmepi__source_epilogue_fragment_cuh[] = {
-"#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n__device__ inline long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride + row*x.ld + column;\n}\n\n\n"
-"__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8 + i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\n__device__ inline int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2 + threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\n__device__ inline int row_of_lane(){\n"
-"return(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>__device__ inline Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i +=2)\n"
-"if(ALIGNED&&valid>place(i + 1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from + place(i));\nelse if(!(ALIGNED&&WHOLE))\nread.at[i/2]=words_of(read_elements<2>(from + place(i),valid - place(i)));\n}else{\nread.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\n"
-"template<class T>__device__ inline void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i + 1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n"
-"}\n\ntemplate<class T>__device__ inline void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nRun<T,2>pair={run.at[i],run.at[i + 1]};\nif(ALIGNED&&valid>place(i + 1)){\n"
-"*reinterpret_cast<Words<T,2> *>(to + place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i + 1))\nto[place(i + 1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\n"
-"__device__ inline void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\nto_accs(read((const T*)x.data + offset(x,item,row,column),valid),values);\n}\n\n\n"
-"__device__ inline void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\n"
-"Read<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\nLOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>__device__ inline u32 pair_of(float x){\n"
-"u32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\n"
-"u32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n__device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i +=2){\n"
-"asm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i + 1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n"
-": \"r\"(words[i]),\"r\"(words[i + 1]));\n}\n}\n__device__ inline bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\n"
-"__device__ inline Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\n"
+"#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n__device__ inline long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride + row*x.ld + column;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8 + i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\n__device__ inline int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2 + threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\n__device__ inline int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>__device__ inline Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i +=2)\nif(ALIGNED&&valid>place(i + 1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from + place(i));\nelse if(!(ALIGNED&&WHOLE))\nread.at[i/2]=words_of(read_elements<2>(from + place(i),valid - place(i)));\n}else{\nread.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>__device__ inline void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i + 1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>__device__ inline void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nRun<T,2>pair={run.at[i],run.at[i + 1]};\nif(ALIGNED&&valid>place(i + 1)){\n*reinterpret_cast<Words<T,2> *>(to + place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i + 1))\nto[place(i + 1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\n"
+"__device__ inline void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\nto_accs(read((const T*)x.data + offset(x,item,row,column),valid),values);\n}\n\n\n__device__ inline void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\nLOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>__device__ inline u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n__device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i +=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i + 1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i + 1]));\n}\n}\n__device__ inline bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\n__device__ inline Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\n"
 "read((const GEMMEPI_BIAS_TYPE*)p.bias.data + offset(p.bias,item,0,column + half*p.n),valid);\n",
 "return of;\n}\n",
   NULL};
 
 static const char *const gemmepi__source_epilogue_mask_cuh[] = {
-"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\n__device__ inline void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)- 1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\n"
-"__device__ inline u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\n__device__ inline u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\n"
-"bits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\n__device__ inline void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\n"
-"bits=mask_of_row(v)>>8*lane&0xff;\ncolumn +=6*lane;\nvalid=existing(valid - 6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data + offset(x,item,row,column)/8,bits,valid);\n}\n\n\n"
-"__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column + 6*lane)/8];\nu32 bits=byte<<8*lane;\n"
-"bits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\n__device__ inline void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\n"
-"__device__ inline void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow +=lane_of_row()%2*8 + row_of_lane();\ncolumn +=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\n"
-"u8*bytes=(u8*)p.aux.data + offset(p.aux,item,row,column)/8;\nif(column + 32<=(int)p.n)\n*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\nfor(int i=0;column + i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes + i,state.kept_mask>>i*RUN&0xff,existing((int)p.n - column - i*RUN));\n}\n",
+"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\n__device__ inline void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)- 1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\n__device__ inline u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\n__device__ inline u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\n__device__ inline void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn +=6*lane;\nvalid=existing(valid - 6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data + offset(x,item,row,column)/8,bits,valid);\n}\n\n\n__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column + 6*lane)/8];\nu32 bits=byte<<8*lane;\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\n__device__ inline void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\n__device__ inline void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow +=lane_of_row()%2*8 + row_of_lane();\ncolumn +=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\nu8*bytes=(u8*)p.aux.data + offset(p.aux,item,row,column)/8;\nif(column + 32<=(int)p.n)\n"
+"*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\nfor(int i=0;column + i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes + i,state.kept_mask>>i*RUN&0xff,existing((int)p.n - column - i*RUN));\n}\n",
   NULL};
 
 static const char *const gemmepi__source_epilogue_parameters_cuh[] = {
-"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n"
-"#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n#define GEMMEPI_AMAX         0\n"
-"#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n"
-"#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n"
-"#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\n"
-"constexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\n"
-"constexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1 - VALUE;\n"
-"constexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\n"
-"constexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\n"
-"constexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\n"
-"constexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\n"
-"constexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\n"
-"Magnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n",
+"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n#define GEMMEPI_AMAX         0\n#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1 - VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\n"
+"constexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n",
   NULL};
 
 static const char *const gemmepi__source_epilogue_staging_cuh[] = {
-"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>__device__ inline void stage_run(u32 to,const Acc(&values)[RUN]){\n"
-"static_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n"
-"\"r\"(words.at[2*i + 1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\n"
-"asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\n__device__ inline void store_word_if(bool does,u64 to,u32 bits){\n"
-"asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to),\"r\"(bits),\"r\"((u32)does)\n: \"memory\");\n}\n__device__ inline void store_half_if(bool does,u64 to,u32 bits){\n"
-"asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to),\"h\"((u16)bits),\n\"r\"((u32)does)\n: \"memory\");\n}\n\n\n\ntemplate<class T,int Columns,bool InWords>\n"
-"__device__ inline void copy_box(u32 from,T*to,long long ld,int rows_left,int columns_left){\nconstexpr int per_word=4/sizeof(T),words=InWords?Columns/per_word:Columns/per_word/4;\nconstexpr int at_once=words<32?32/words:1;\nconstexpr int under_way=BACKWARD&&GATED?2:sizeof(T)==4?8:4;\n"
-"constexpr int rounds=16/at_once,loaded=rounds<under_way?rounds:under_way;\nint line=(int)threadIdx.x%32/words,word=(int)threadIdx.x%words;\nint left=columns_left<Columns?columns_left:Columns,first=word*(InWords?per_word:4*per_word);\nu64 at=(u64)(to + line*ld),step=(u64)(at_once*ld)*sizeof(T);\n"
-"#pragma unroll 1\nfor(int i=0;i<rounds&&i*at_once<rows_left;i +=loaded){\nu32 bits[loaded][InWords?1:4],next[loaded];\n#pragma unroll\nfor(int j=0;j<loaded;j++){\nu32 of_line=from +(line + j*at_once)*128;\nint turn=(line + j*at_once)%8;\nif constexpr(InWords)\n"
-"asm volatile(\"ld.shared.b32 %0, [%1];\"\n: \"=r\"(bits[j][0])\n: \"r\"(of_line +((word/4 ^ turn)<<4)+ word%4*4)\n: \"memory\");\nelse\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]),\"=r\"(bits[j][1]),\"=r\"(bits[j][2]),\"=r\"(bits[j][3])\n"
-": \"r\"(of_line +((word ^ turn)<<4))\n: \"memory\");\n}\nif constexpr(InWords&&per_word==2)\n#pragma unroll\nfor(int j=0;j<loaded;j++)\nnext[j]=__shfl_sync(0xffffffffu,bits[j][0],(int)threadIdx.x%32 + 1);\n#pragma unroll\nfor(int j=0;j<loaded;j++,at +=step){\n"
-"int left_here=line + j*at_once<rows_left?left:0;\nif constexpr(!InWords){\nuint4 unit;\nmemcpy(&unit,bits[j],sizeof unit);\nif(first<left_here)\n*reinterpret_cast<uint4*>(at + word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at + word*4,bits[j][0]);\nelse{\n"
-"u32 between=(u32)at>>1&1;\nint left_of_word=left_here - first -(int)between;\nu64 of_word=at + word*4 + between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\n"
-"store_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>__device__ inline Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n"
-"#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i + 1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
-": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\nmemcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\n"
-"__device__ inline void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data + offset(x,item,row,column),valid,values);\n}\n\n"
-"template<class T,bool Staged>\n__device__ inline void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
-"scaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n",
+"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>__device__ inline void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i + 1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\n__device__ inline void store_word_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to),\"r\"(bits),\"r\"((u32)does)\n: \"memory\");\n}\n__device__ inline void store_half_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to),\"h\"((u16)bits),\n\"r\"((u32)does)\n: \"memory\");\n}\n\n\n\ntemplate<class T,int Columns,bool InWords>\n__device__ inline void copy_box(u32 from,T*to,long long ld,int rows_left,int columns_left){\nconstexpr int per_word=4/sizeof(T),words=InWords?Columns/per_word:Columns/per_word/4;\nconstexpr int at_once=words<32?32/words:1;\nconstexpr int under_way=BACKWARD&&GATED?2:sizeof(T)==4?8:4;\nconstexpr int rounds=16/at_once,loaded=rounds<under_way?rounds:under_way;\nint line=(int)threadIdx.x%32/words,word=(int)threadIdx.x%words;\nint left=columns_left<Columns?columns_left:Columns,first=word*(InWords?per_word:4*per_word);\n"
+"u64 at=(u64)(to + line*ld),step=(u64)(at_once*ld)*sizeof(T);\n#pragma unroll 1\nfor(int i=0;i<rounds&&i*at_once<rows_left;i +=loaded){\nu32 bits[loaded][InWords?1:4],next[loaded];\n#pragma unroll\nfor(int j=0;j<loaded;j++){\nu32 of_line=from +(line + j*at_once)*128;\nint turn=(line + j*at_once)%8;\nif constexpr(InWords)\nasm volatile(\"ld.shared.b32 %0, [%1];\"\n: \"=r\"(bits[j][0])\n: \"r\"(of_line +((word/4 ^ turn)<<4)+ word%4*4)\n: \"memory\");\nelse\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]),\"=r\"(bits[j][1]),\"=r\"(bits[j][2]),\"=r\"(bits[j][3])\n: \"r\"(of_line +((word ^ turn)<<4))\n: \"memory\");\n}\nif constexpr(InWords&&per_word==2)\n#pragma unroll\nfor(int j=0;j<loaded;j++)\nnext[j]=__shfl_sync(0xffffffffu,bits[j][0],(int)threadIdx.x%32 + 1);\n#pragma unroll\nfor(int j=0;j<loaded;j++,at +=step){\nint left_here=line + j*at_once<rows_left?left:0;\nif constexpr(!InWords){\nuint4 unit;\nmemcpy(&unit,bits[j],sizeof unit);\nif(first<left_here)\n*reinterpret_cast<uint4*>(at + word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at + word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here - first -(int)between;\nu64 of_word=at + word*4 + between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>__device__ inline Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i + 1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
+": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\nmemcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\n__device__ inline void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data + offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\n__device__ inline void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n",
   NULL};
 
 static const char *const gemmepi__source_gemm_plain_cu[] = {
-"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE       F32\n#define GEMMEPI_B_TYPE       F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED    0\n#define GEMMEPI_B_ALIGNED    0\n"
-"#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK        0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\n"
-"template<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\n"
-"typedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int GROUP=8;\nconstexpr int GROUPS=TILE/2/GROUP;\n"
-"constexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE + 8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\n"
-"constexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr bool A_VARIES=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\n"
-"constexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\n"
-"static_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool SPLIT_TOTALS=CHUNKED&&SAME<Sum,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<SPLIT_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\n"
-"return outer*LINE_PITCH +((byte/PIECE ^ outer/GROUP%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\n"
-"template<class T,bool Transposed,bool Aligned>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\n"
-"static constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\nWords<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,long long outer){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\n"
-"run=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data + item*x.stride + line*ld + run +(Transposed?outer:outer*ld);\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\nint lines_left=(Transposed?k_left:outer_left)- line;\nint run_left=(Transposed?outer_left:k_left)- run;\n"
-"int valid=existing(run_left);\nif(Aligned&&valid==RUN&&lines_left>((UNITS - 1)*LINES + 1)*PACKED - 1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nfrom +=Transposed?STEP*ld:STEP;\n}\n\n\n"
-"template<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED + i;\nruns[unit][i]=read_run<Aligned>(from + next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n\n"
-"__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line + unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\nif constexpr(Transposed)\n"
-"put_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\n",
-"constexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\n"
-"part.at[word]=staged.at[i*words + word];\n*reinterpret_cast<Part*>(shared + place(outer,run*(int)sizeof(Staged)+ i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\n"
-"u32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\n"
-"element.at[word]=staged[0].at[outer*words + word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\nconstexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\n"
-"u32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n"
-"*reinterpret_cast<Element*>(shared + place(run + outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\n__device__ inline void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\n"
-"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n"
-"__device__ inline void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n__device__ inline void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\n"
-"asm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\n"
-"template<class T>\n__device__ inline void multiply_fragments(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na +=group*LINE_PITCH + quarter*sizeof(u32);\nb +=group*LINE_PITCH + quarter*sizeof(u32);\n#pragma unroll\n"
-"for(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[GROUPS/2][4],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*GROUP,byte + half*PIECE);\nleft[i/2][i%2 + 2*half]= *reinterpret_cast<const u32*>(a + at);\n"
-"right[i][half]= *reinterpret_cast<const u32*>(b + at);\n}\n#pragma unroll\nfor(int i=0;i<GROUPS;i +=2)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\nmultiply_16(T(),sums[i][j],sums[i + 1][j],left[i/2],right[j]);\n}\n}\n\n__device__ inline int multiply_add(int x,int y,int z){\n"
-"return sum(product(x,y),z);\n}\n__device__ inline float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n__device__ inline double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\n"
-"__device__ inline void multiply_elements(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nconstexpr int count=PIECE/(int)sizeof(Sum);\nstruct alignas(PIECE)Part{\nSum at[count];\n};\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na +=group*LINE_PITCH;\nb +=quarter*2*LINE_PITCH;\n"
-"#pragma unroll 1\nfor(int half=0;half<2;half++){\n#pragma unroll\n",
-"for(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[GROUPS],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a + place(i*GROUP,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\n"
-"right[i][e]= *reinterpret_cast<const Part*>(b + place(i*GROUP + e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\n"
-"sums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na +=LINE_BYTES/2;\nb +=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[GROUPS][Each];\n\n"
-"__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent - 1;\nScale_line line=scale_line<Mode>(scale.data + item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\n"
-"left=extent - first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*GROUP + e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i + e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat +=step;\n}\n};\n\n"
-"template<class T>__device__ inline void add_to_total(T&value,Total&total,float factor){\nif constexpr(SPLIT_TOTALS){\ntotal +=value>>16;\nvalue&=0xffff;\n}else{\ntotal +=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\n"
-"__device__ inline void add_chunk(const Left&left,const Right&right,Sum(&sums)[GROUPS][GROUPS][2],\nTotal(&totals)[GROUPS][GROUPS][2]){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\n"
-"add_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\n__device__ inline Acc finished(Sum value,Total total){\nif(SPLIT_TOTALS)\nreturn(Acc)((long long)total*65536 +(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\n"
-"template<class Left,class Right>\n__device__ inline void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\n__device__ inline void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\n"
-"if(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared + OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n"
-"__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part - item*p.row_tiles)*TILE;\n"
-"long long tile_column=(long long)(blockIdx.x - part*p.column_tiles)*TILE;\nint rows=p.m - tile_row<TILE?(int)(p.m - tile_row):TILE;\nint columns=p.n - tile_column<TILE?(int)(p.n - tile_column):TILE;\nint row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\n"
-"int group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[GROUPS][GROUPS][2]={};\nTotal totals[GROUPS][GROUPS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\n"
-"Chunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row + row + group,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column + column + quarter*2,p.n,params.k);\nu8*now=shared,*next=shared + 2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\n"
-"if(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left -=STEP){\n",
-"k_left=left - STEP<STEP?(int)(left - STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\n"
-"multiply_fragments<Staged>(now + row*LINE_PITCH,now + OPERAND_BYTES + column*LINE_PITCH,sums);\nelse\nmultiply_elements(now + row*LINE_PITCH,now + OPERAND_BYTES + column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\n"
-"put(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\n"
-"int at=(row + i*GROUP + group)*RESULT_PITCH + column + j*GROUP + quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at + 1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\n"
-"int x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns - x*RUN);\nlong long first=tile_column + x*RUN;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r +=height){\n"
-"Acc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row + r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH + x*RUN + i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row + r,first,valid,v);\n"
-"store_result(p,state,item,tile_row + r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n",
+"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE       F32\n#define GEMMEPI_B_TYPE       F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED    0\n#define GEMMEPI_B_ALIGNED    0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK        0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int GROUP=8;\nconstexpr int GROUPS=TILE/2/GROUP;\nconstexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE + 8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\nconstexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr bool A_VARIES=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\nstatic_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool SPLIT_TOTALS=CHUNKED&&SAME<Sum,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<SPLIT_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\n"
+"return outer*LINE_PITCH +((byte/PIECE ^ outer/GROUP%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\ntemplate<class T,bool Transposed,bool Aligned>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\nstatic constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\nWords<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,long long outer){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\nrun=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data + item*x.stride + line*ld + run +(Transposed?outer:outer*ld);\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\nint lines_left=(Transposed?k_left:outer_left)- line;\nint run_left=(Transposed?outer_left:k_left)- run;\nint valid=existing(run_left);\nif(Aligned&&valid==RUN&&lines_left>((UNITS - 1)*LINES + 1)*PACKED - 1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nfrom +=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED + i;\nruns[unit][i]=read_run<Aligned>(from + next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line + unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\nif constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n"
+"__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\n",
+"constexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words + word];\n*reinterpret_cast<Part*>(shared + place(outer,run*(int)sizeof(Staged)+ i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\nelement.at[word]=staged[0].at[outer*words + word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\nconstexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared + place(run + outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\n__device__ inline void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n__device__ inline void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
+"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n__device__ inline void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\n__device__ inline void multiply_fragments(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na +=group*LINE_PITCH + quarter*sizeof(u32);\nb +=group*LINE_PITCH + quarter*sizeof(u32);\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[GROUPS/2][4],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*GROUP,byte + half*PIECE);\nleft[i/2][i%2 + 2*half]= *reinterpret_cast<const u32*>(a + at);\nright[i][half]= *reinterpret_cast<const u32*>(b + at);\n}\n#pragma unroll\nfor(int i=0;i<GROUPS;i +=2)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\nmultiply_16(T(),sums[i][j],sums[i + 1][j],left[i/2],right[j]);\n}\n}\n\n__device__ inline int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\n__device__ inline float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n__device__ inline double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\n__device__ inline void multiply_elements(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nconstexpr int count=PIECE/(int)sizeof(Sum);\nstruct alignas(PIECE)Part{\nSum at[count];\n};\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na +=group*LINE_PITCH;\nb +=quarter*2*LINE_PITCH;\n#pragma unroll 1\n"
+"for(int half=0;half<2;half++){\n#pragma unroll\n",
+"for(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[GROUPS],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a + place(i*GROUP,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b + place(i*GROUP + e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na +=LINE_BYTES/2;\nb +=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[GROUPS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent - 1;\nScale_line line=scale_line<Mode>(scale.data + item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent - first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*GROUP + e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i + e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat +=step;\n}\n};\n\ntemplate<class T>__device__ inline void add_to_total(T&value,Total&total,float factor){\nif constexpr(SPLIT_TOTALS){\ntotal +=value>>16;\nvalue&=0xffff;\n}else{\ntotal +=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\n__device__ inline void add_chunk(const Left&left,const Right&right,Sum(&sums)[GROUPS][GROUPS][2],\nTotal(&totals)[GROUPS][GROUPS][2]){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\n"
+"__device__ inline Acc finished(Sum value,Total total){\nif(SPLIT_TOTALS)\nreturn(Acc)((long long)total*65536 +(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\ntemplate<class Left,class Right>\n__device__ inline void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\n__device__ inline void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared + OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part - item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x - part*p.column_tiles)*TILE;\nint rows=p.m - tile_row<TILE?(int)(p.m - tile_row):TILE;\nint columns=p.n - tile_column<TILE?(int)(p.n - tile_column):TILE;\nint row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[GROUPS][GROUPS][2]={};\nTotal totals[GROUPS][GROUPS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row + row + group,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column + column + quarter*2,p.n,params.k);\nu8*now=shared,*next=shared + 2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\n"
+"for(long long left=params.k;left>0;left -=STEP){\n",
+"k_left=left - STEP<STEP?(int)(left - STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now + row*LINE_PITCH,now + OPERAND_BYTES + column*LINE_PITCH,sums);\nelse\nmultiply_elements(now + row*LINE_PITCH,now + OPERAND_BYTES + column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\nint at=(row + i*GROUP + group)*RESULT_PITCH + column + j*GROUP + quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at + 1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns - x*RUN);\nlong long first=tile_column + x*RUN;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r +=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row + r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH + x*RUN + i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row + r,first,valid,v);\nstore_result(p,state,item,tile_row + r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n",
   NULL};
 
 #ifndef GEMMEPI_NO_SM80
 static const char *const gemmepi__source_gemm_sm80_cu[] = {
-"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 13\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M   128\n#define GEMMEPI_TILE_N   128\n"
-"#define GEMMEPI_WARPS_M  4\n#define GEMMEPI_WARPS_N  2\n#define GEMMEPI_STAGES   3\n#define GEMMEPI_BLOCKS   2\n#define GEMMEPI_A_ROWS   1\n#define GEMMEPI_B_ROWS   1\n#define GEMMEPI_A_UNIT   16\n#define GEMMEPI_B_UNIT   16\n#define GEMMEPI_ELEMENT  2\n#define GEMMEPI_OPERANDS \"bf16\"\n"
-"#define GEMMEPI_FMA      0\n#define GEMMEPI_SPLIT    0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\n"
-"constexpr bool SPLIT=GEMMEPI_SPLIT;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\n"
-"constexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\n"
-"constexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\n"
-"constexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D +(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\n"
-"static_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\n"
-"static_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\n\ntemplate<int Unit>__device__ inline void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\n"
-"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\n"
-"template<int Unit>__device__ inline void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\n"
-"asm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n: \"memory\");\n}\n__device__ inline void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>__device__ inline void copies_wait(){\n"
-"asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\ntemplate<bool Turned>__device__ inline void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n"
-"__device__ inline void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n__device__ inline void load_words(u32 from,float&to0,float&to1){\n"
+"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 13\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M   128\n#define GEMMEPI_TILE_N   128\n#define GEMMEPI_WARPS_M  4\n#define GEMMEPI_WARPS_N  2\n#define GEMMEPI_STAGES   3\n#define GEMMEPI_BLOCKS   2\n#define GEMMEPI_A_ROWS   1\n#define GEMMEPI_B_ROWS   1\n#define GEMMEPI_A_UNIT   16\n#define GEMMEPI_B_UNIT   16\n#define GEMMEPI_ELEMENT  2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA      0\n#define GEMMEPI_SPLIT    0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool SPLIT=GEMMEPI_SPLIT;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D +(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\n"
+"static_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\n\ntemplate<int Unit>__device__ inline void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>__device__ inline void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n: \"memory\");\n}\n__device__ inline void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>__device__ inline void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\ntemplate<bool Turned>__device__ inline void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n__device__ inline void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n__device__ inline void load_words(u32 from,float&to0,float&to1){\n"
 "asm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\n__device__ inline void load_words(u32 from,float(&to)[4]){\n",
-"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n#if !GEMMEPI_FMA\n\n__device__ inline void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n"
-"asm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n"
-": \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n}\n#endif\n\n\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\n"
-"static constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT + 3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\nconst Element*from,*at;\n"
-"long long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\n\n\n__device__ inline Loader(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\n"
-"int line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data + item*x.stride +\n(Rows?(first + line)*ld + first_k + piece*ELEMENTS:(first_k + line)*ld + first + piece*ELEMENTS);\n"
-"long long left=extent - first -(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first + Lines/Halves<=extent;\nto=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+ piece*PIECE%16;\n}\n\n\n__device__ inline int go_to(int i,int k_left){\n"
-"constexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\nint piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat +=STEP*ld;\nelse\n"
-"at=from +(Rows?half*apart*ld:within/TILE_K*TILE_K + half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left - piece_k:0;\nreturn line_k + line%TILE_K<k_left?exist - within/TILE_K*TILE_K:0;\n}\n__device__ inline u32 place_of(u32 stage,int i)const{\n"
-"return((stage + to)^(u32)(turn_of<Rows>(i*STEP)<<4))+ i*STEP*LINE;\n}\n\ntemplate<bool Whole>__device__ inline void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART + p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\n"
-"if constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS + j]=Whole||j<valid?at[j]:(Element)0;\n}else if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\n"
-"__device__ inline void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\nelse\nfetch_part<false>(stage,part,k_left);\n}\n\n__device__ inline void put(u32 stage,int part)const{\nif constexpr(Unit==2){\n#pragma unroll\n"
-"for(int p=0;p<PART;p++){\nu32 words[4];\nmemcpy(words,held + p*ELEMENTS,sizeof words);\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage,part*PART + p)),\"r\"(words[0]),\n\"r\"(words[1]),\"r\"(words[2]),\"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\n"
-"__device__ inline void next(){\nfrom +=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\n"
-"return(u32)(first/TILE_K*BOX + line*LINE +((first%TILE_K/4 + word/4 ^ turn_of<Rows>(line))<<4)+ word%4*4);\nreturn Rows?(u32)((first + outer*8 + lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX +(k*8 + lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\n",
-"template<bool Rows>__device__ inline u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+ i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+ i/sixteens*BOX + step*(TILE_K/STEPS)*LINE;\n}\n\n"
-"template<bool Rows,bool KInner>__device__ inline void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+ k*4*LINE,to[i]);\n"
-"}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\n__device__ inline void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n"
-"load_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+ i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\n"
-"__device__ inline void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\n"
-"multiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2 + 1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 value_lane(int first,int at){\nreturn Rows?(u32)((first + at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX + first%TILE_K*ELEMENT +(at/4<<4)+ at%4*4);\n"
-"}\n\ntemplate<bool Rows>__device__ inline u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+ i*8*LINE:(lane ^(u32)(i%4)<<5)+ i/4*BOX + four*4*LINE;\n}\n\n__device__ inline u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+ k*LINE;\n}\n\n"
-"__device__ inline void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\nload_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\n"
-"__device__ inline void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+ LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\nload_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\n"
-"__device__ inline void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2 + 2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\n"
-"load_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+ j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\n"
-"float&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\n__device__ inline void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\n"
-"sums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\ntemplate<class T>__device__ inline u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\n"
-"return(half*8 + row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\n__device__ inline void finish(const gemmepi__epilogue_params&p,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n"
-"int of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box +=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column + box*GROUP,box_left=(int)p.n - box_column;\n",
-"int first=box_column + lane_of_row()*2,left=box_left - lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first + g*GROUP,left - g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\n"
-"for(int half=0;half<2;half++){\nint at=row + i*16 + half*8 + of_row,exists=at<(int)p.m;\nint valid=exists?left - g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8 +(box + g)*4 + j%RUN/2][half*2 + j%2];\n"
-"#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged + j*STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES - STAGED_D;j++)\nstate.staged_aux[j]=staged +(STAGED_D + j)*STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half,g);\n"
-"state.mask_place=half + 2*g;\nload_saved(p,state,item,at,first + g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first + g*GROUP,valid,v);\nstore_result(p,state,item,at,first + g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\n"
-"column_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row + i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m - row - i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\n"
-"staged + j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data + offset(p.d,item,row + i*16,box_column + j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES - STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged +(STAGED_D + j)*STAGED_BYTES,\n"
-"(GEMMEPI_AUX_TYPE*)p.aux.data + offset(p.aux,item,row + i*16,box_column + j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column + g*GROUP);\n}\nend_epilogue(p,state);\n"
-"}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\n"
-"u32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x - slice*of_part;\nu32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice - item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\n"
-"u32 height=params.tile_rows - above<params.band?params.tile_rows - above:params.band;\nu32 within=rest - band*of_band,tile_n=within/height,tile_m=above + within - tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\n"
-"Loader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared +(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n"
-":fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared + A_BYTES +(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\n"
-"int k_left=SPLIT&&params.k - first_k>params.part_k?params.part_k:params.k - first_k;\nint steps=(k_left + TILE_K - 1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES - 1;i++){\nu32 stage=shared + i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\n"
-"a.fetch(stage,part,k_left);\nb.fetch(stage + A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage + A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left -=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES - 1)*STAGE_BYTES;\n"
-"copies_wait<STAGES - 2>();\n__syncthreads();\nif(!FMA)\n",
-"load_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS - 1;\n\na.fetch(shared + written,step,k_left);\n"
-"b.fetch(shared + written + A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane + read,b_lane + read,step,of_stage);\nif(last){\na.put(shared + written,step);\nb.put(shared + written + A_BYTES,step);\ncopies_commit();\nwritten=written + STAGE_BYTES==STAGES*STAGE_BYTES?0:written + STAGE_BYTES;\n"
-"read=read + STAGE_BYTES==STAGES*STAGE_BYTES?0:read + STAGE_BYTES;\ncopies_wait<STAGES - 2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane + read,b_lane + read,(step + 1)%STEPS,fragments[(step + 1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\n"
-"a.put(shared + written,step);\nb.put(shared + written + A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left -=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+ tile_m*WARPS_M + warp_m;\n"
-"finish(p,slice,(int)(tile_m*TILE_M)+ warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+ warp_n*WARP_COLUMNS,line,\nshared + warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n",
+"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n#if !GEMMEPI_FMA\n\n__device__ inline void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n}\n#endif\n\n\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT + 3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\nconst Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\n\n\n__device__ inline Loader(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data + item*x.stride +\n(Rows?(first + line)*ld + first_k + piece*ELEMENTS:(first_k + line)*ld + first + piece*ELEMENTS);\nlong long left=extent - first -(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first + Lines/Halves<=extent;\nto=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+ piece*PIECE%16;\n}\n\n\n__device__ inline int go_to(int i,int k_left){\nconstexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\n"
+"int piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat +=STEP*ld;\nelse\nat=from +(Rows?half*apart*ld:within/TILE_K*TILE_K + half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left - piece_k:0;\nreturn line_k + line%TILE_K<k_left?exist - within/TILE_K*TILE_K:0;\n}\n__device__ inline u32 place_of(u32 stage,int i)const{\nreturn((stage + to)^(u32)(turn_of<Rows>(i*STEP)<<4))+ i*STEP*LINE;\n}\n\ntemplate<bool Whole>__device__ inline void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART + p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\nif constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS + j]=Whole||j<valid?at[j]:(Element)0;\n}else if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\n__device__ inline void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\nelse\nfetch_part<false>(stage,part,k_left);\n}\n\n__device__ inline void put(u32 stage,int part)const{\nif constexpr(Unit==2){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[4];\nmemcpy(words,held + p*ELEMENTS,sizeof words);\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage,part*PART + p)),\"r\"(words[0]),\n\"r\"(words[1]),\"r\"(words[2]),\"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\n__device__ inline void next(){\nfrom +=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX + line*LINE +((first%TILE_K/4 + word/4 ^ turn_of<Rows>(line))<<4)+ word%4*4);\nreturn Rows?(u32)((first + outer*8 + lane)*LINE +((k ^ lane)<<4))\n"
+":(u32)(first/TILE_K*BOX +(k*8 + lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\n",
+"template<bool Rows>__device__ inline u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+ i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+ i/sixteens*BOX + step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>__device__ inline void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+ k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\n__device__ inline void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+ i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\n__device__ inline void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2 + 1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 value_lane(int first,int at){\nreturn Rows?(u32)((first + at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX + first%TILE_K*ELEMENT +(at/4<<4)+ at%4*4);\n}\n\ntemplate<bool Rows>__device__ inline u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+ i*8*LINE:(lane ^(u32)(i%4)<<5)+ i/4*BOX + four*4*LINE;\n}\n\n__device__ inline u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+ k*LINE;\n}\n\n__device__ inline void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\n"
+"load_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\n__device__ inline void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+ LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\nload_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\n__device__ inline void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2 + 2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+ j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\n__device__ inline void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\ntemplate<class T>__device__ inline u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8 + row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\n__device__ inline void finish(const gemmepi__epilogue_params&p,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box +=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column + box*GROUP,box_left=(int)p.n - box_column;\n",
+"int first=box_column + lane_of_row()*2,left=box_left - lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first + g*GROUP,left - g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=row + i*16 + half*8 + of_row,exists=at<(int)p.m;\nint valid=exists?left - g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8 +(box + g)*4 + j%RUN/2][half*2 + j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged + j*STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES - STAGED_D;j++)\nstate.staged_aux[j]=staged +(STAGED_D + j)*STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half + 2*g;\nload_saved(p,state,item,at,first + g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first + g*GROUP,valid,v);\nstore_result(p,state,item,at,first + g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row + i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m - row - i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged + j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data + offset(p.d,item,row + i*16,box_column + j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES - STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged +(STAGED_D + j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data + offset(p.aux,item,row + i*16,box_column + j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column + g*GROUP);\n}\n"
+"end_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x - slice*of_part;\nu32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice - item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows - above<params.band?params.tile_rows - above:params.band;\nu32 within=rest - band*of_band,tile_n=within/height,tile_m=above + within - tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared +(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared + A_BYTES +(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=SPLIT&&params.k - first_k>params.part_k?params.part_k:params.k - first_k;\nint steps=(k_left + TILE_K - 1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES - 1;i++){\nu32 stage=shared + i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage + A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage + A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left -=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES - 1)*STAGE_BYTES;\ncopies_wait<STAGES - 2>();\n"
+"__syncthreads();\nif(!FMA)\n",
+"load_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS - 1;\n\na.fetch(shared + written,step,k_left);\nb.fetch(shared + written + A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane + read,b_lane + read,step,of_stage);\nif(last){\na.put(shared + written,step);\nb.put(shared + written + A_BYTES,step);\ncopies_commit();\nwritten=written + STAGE_BYTES==STAGES*STAGE_BYTES?0:written + STAGE_BYTES;\nread=read + STAGE_BYTES==STAGES*STAGE_BYTES?0:read + STAGE_BYTES;\ncopies_wait<STAGES - 2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane + read,b_lane + read,(step + 1)%STEPS,fragments[(step + 1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared + written,step);\nb.put(shared + written + A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left -=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+ tile_m*WARPS_M + warp_m;\nfinish(p,slice,(int)(tile_m*TILE_M)+ warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+ warp_n*WARP_COLUMNS,line,\nshared + warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n",
   NULL};
 #endif
 
 #ifndef GEMMEPI_NO_SM90
 static const char *const gemmepi__source_gemm_sm90_cu[] = {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 20\n#include \"codes.h\"\n\n#define GEMMEPI_SPREAD 1\n\n\n\n\n#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n((GEMMEPI_EPILOGUE&(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS))==(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS)|| \\\n"
-"(!GEMMEPI_EXACT&&GEMMEPI_TILE_N<=128&& !GEMMEPI_BIAS_AHEAD&& \\\n(GEMMEPI_EPILOGUE==FLAG_BIAS||GEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_RELU)|| \\\nGEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_GELU_ERF))))\n#define GEMMEPI_BIAS_FIRST 1\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n"
-"#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n"
-"#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED    0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n"
-"#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD  0\n#endif\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,STAGES=GEMMEPI_STAGES;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\n"
-"constexpr bool PING_PONG=GEMMEPI_PING_PONG,A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS + 1);\nconstexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\n"
-"constexpr int BOX=64*LINE;\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n\n"
-"constexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr int BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int STAGED_BYTES=16*LINE,WARPS=CONSUMERS*4;\n\nconstexpr int LOADED_AUX=LOADS_AUX?HALVES_SAVED:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&LOADED_AUX==HALVES_OUT;\n"
-"constexpr int STAGED_D=STAGES_D?HALVES_OUT:0;\nconstexpr int STAGED_MATRICES=(IN_PLACE?0:STAGED_D)+(STAGES_AUX?HALVES_IN:0);\nconstexpr int LOADED_MATRICES=LOADED_AUX +(LOADS_RESIDUAL?HALVES_OUT:0),LOADED_BUFFERS=LOADED_MATRICES?2:0;\n\n"
-"constexpr u32 LOADED=STAGES*STAGE_BYTES + WARPS*BUFFERS*STAGED_MATRICES*STAGED_BYTES;\nconstexpr u32 FULL=LOADED + WARPS*LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES;\nconstexpr u32 EMPTY=FULL + STAGES*8,ARRIVED=EMPTY + STAGES*8;\n\n"
-"constexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0,SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\nconstexpr u32 RECEIVED=ARRIVED + WARPS*16,TOTALS=RECEIVED +(SPLIT>1?16:0);\n\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4,SLOTS=TOTALS;\n"
-"constexpr u32 LEFT=SLOTS + CONSUMERS*SLOT_BYTES,TAKEN=LEFT + CONSUMERS*8;\n#ifdef GEMMEPI_SHARED\nstatic_assert(TOTALS +(SUMMED?SUMMERS*16*8:HAS_BGRAD?TAKEN + CONSUMERS*8 - TOTALS:0)==GEMMEPI_SHARED,\n\"the host counts the same\");\n#endif\n\n"
-"constexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100 + __CUDACC_VER_MINOR__;\n\n\n\n\n"
-"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\n"
-"static_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\"a warp of its own for each warpgroup's sums\");\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n",
-"static_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n"
-"constexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\n"
-"static_assert(PRODUCER_REGISTERS + CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n\n\n\n__device__ inline u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank(){\nu32 rank;\n"
-"asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n__device__ inline void cluster_meets(){\n"
-"asm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n__device__ inline void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\n"
-"__device__ inline void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\n__device__ inline void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n"
-"\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n__device__ inline u32 address_in(u32 address,u32 rank){\nu32 there;\n"
-"asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n__device__ inline void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\n"
-"__device__ inline void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\ntemplate<bool Multicast>\n__device__ inline void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\n"
-"if(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\n"
-"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\n\n\nconstexpr bool ELECTS=\n"
-"BACKWARD||GATED||WRITES_AUX||ACTIVATION==NONE||ACTIVATION==RELU||ACTIVATION==SILU||ACTIVATION==SQUARED_RELU;\n__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(ELECTS)\n"
-"asm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n__device__ inline void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n"
-"__device__ inline void turn_wait(int which){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void turn_give(int which){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"
-"__device__ inline void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n__device__ inline void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n",
-"template<int Left>__device__ inline void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n"
-"#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
-"\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
-"#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n"
-"\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n"
-"#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n"
-"#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n"
-"#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n"
-"#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n__device__ inline void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
-"\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n"
-": \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\n__device__ inline void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n"
-"__device__ inline void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n__device__ inline u64 descriptor(u32 address){\n"
-"return(u64)1<<62|(u64)(1024>>4)<<32|(u64)(BOX>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n\n\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\n\n"
-"__device__ inline Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\n",
-"u32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t - item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows - first<p.band?p.cluster_rows - first:p.band,within=rest - band*of_band;\n"
-"u32 column=within/height,row=first + within - column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M + place%CLUSTER_M),(int)(column*CLUSTER_N + place/CLUSTER_M),item};\n}\n\n\n\n\n__device__ inline int begin_of_k(const gemmepi__sm90_params&p,u32 part){\n"
-"return SPLIT>1?(int)((u32)((p.k + TILE_K - 1)/TILE_K)*part/SPLIT):0;\n}\n__device__ inline int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn SPLIT>1?begin_of_k(p,part + 1):(p.k + TILE_K - 1)/TILE_K;\n}\n\n\n"
-"__device__ inline int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS + line - half*TILE_COLUMNS + half*(int)p.epilogue.n;\n}\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\n"
-"constexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>__device__ inline u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\n"
-"return(u32)(Rows?there:(there + 63)/64*64)*LINE;\n}\n__device__ inline u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m*TILE_M,TILE_M):A_BYTES;\n"
-"u32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a + b;\n}\n\ntemplate<int Lines,bool Multicast>\n__device__ inline void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\n"
-"int x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\n\n__device__ inline void produce(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\n"
-"u32 row=SPLIT>1?0:rank%CLUSTER_M,column=SPLIT>1?0:rank/CLUSTER_M;\nu16 row_mask=0,column_mask=0;\nfor(int i=0;i<CLUSTER_N;i++)\nrow_mask|=(u16)(1<<(row + i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\ncolumn_mask|=(u16)(1<<(column*CLUSTER_M + i));\nu32 stage=0,parity=1;\n"
-"for(u32 t=first;t<p.tiles;t +=step){\nTile tile=tile_of(p,t,rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==first)\nafter_launches_before();\nint m=tile.m*TILE_M +(int)column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\n"
-"for(int block=begin_of_k(p,rank);block<end_of_k(p,rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nint k=block*TILE_K,rows_left=(int)p.epilogue.m - m,columns_left=(int)p.epilogue.n - tile.n*TILE_COLUMNS;\n"
-"u32 full=shared + FULL + stage*8,a=shared + stage*STAGE_BYTES + column*A_LINES*LINE;\nu32 b=shared + stage*STAGE_BYTES + A_BYTES;\nbarrier_wait(shared + EMPTY + stage*8,parity);\nbarrier_expect(full,stage_bytes(p,tile));\nif(A_ROWS){\n"
-"load_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,rows_left,a,full,k,m,a_item,row_mask);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i +=64)\nif(!TAILS||i<rows_left)\nload_box<(CLUSTER_N>1)>(p.a,a + i*LINE,full,m + i,k,a_item,row_mask);\n}\nif(B_ROWS){\n#pragma unroll\n"
-"for(int i=0;i<B_LINES;i +=B_BOX){\nint line=(int)row*B_LINES + i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,columns_left - line%TILE_COLUMNS,b + line*LINE,\nfull,k,column_of(p,tile,line),b_item,column_mask);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i +=64)\n"
-"if((i/64 + block)%CLUSTER_M==(int)row&&(!TAILS||i%TILE_COLUMNS<columns_left))\nload_box<(CLUSTER_M>1)>(p.b,b + i*LINE,full,column_of(p,tile,i),k,b_item,column_mask);\n}\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n}\n}\n\n\n\n\n"
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 20\n#include \"codes.h\"\n\n#define GEMMEPI_SPREAD 1\n\n\n\n\n#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n((GEMMEPI_EPILOGUE&(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS))==(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS)|| \\\n(!GEMMEPI_EXACT&&GEMMEPI_TILE_N<=128&& !GEMMEPI_BIAS_AHEAD&& \\\n(GEMMEPI_EPILOGUE==FLAG_BIAS||GEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_RELU)|| \\\nGEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_GELU_ERF))))\n#define GEMMEPI_BIAS_FIRST 1\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED    0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD  0\n#endif\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,STAGES=GEMMEPI_STAGES;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG,A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS + 1);\nconstexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int BOX=64*LINE;\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n\n"
+"constexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr int BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int STAGED_BYTES=16*LINE,WARPS=CONSUMERS*4;\n\nconstexpr int LOADED_AUX=LOADS_AUX?HALVES_SAVED:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&LOADED_AUX==HALVES_OUT;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0;\nconstexpr int STAGED_MATRICES=(IN_PLACE?0:STAGED_D)+(STAGES_AUX?HALVES_IN:0);\nconstexpr int LOADED_MATRICES=LOADED_AUX +(LOADS_RESIDUAL?HALVES_OUT:0),LOADED_BUFFERS=LOADED_MATRICES?2:0;\n\nconstexpr u32 LOADED=STAGES*STAGE_BYTES + WARPS*BUFFERS*STAGED_MATRICES*STAGED_BYTES;\nconstexpr u32 FULL=LOADED + WARPS*LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES;\nconstexpr u32 EMPTY=FULL + STAGES*8,ARRIVED=EMPTY + STAGES*8;\n\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0,SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\nconstexpr u32 RECEIVED=ARRIVED + WARPS*16,TOTALS=RECEIVED +(SPLIT>1?16:0);\n\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4,SLOTS=TOTALS;\nconstexpr u32 LEFT=SLOTS + CONSUMERS*SLOT_BYTES,TAKEN=LEFT + CONSUMERS*8;\n#ifdef GEMMEPI_SHARED\nstatic_assert(TOTALS +(SUMMED?SUMMERS*16*8:HAS_BGRAD?TAKEN + CONSUMERS*8 - TOTALS:0)==GEMMEPI_SHARED,\n\"the host counts the same\");\n#endif\n\nconstexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100 + __CUDACC_VER_MINOR__;\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\nstatic_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\"a warp of its own for each warpgroup's sums\");\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n",
+"static_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS + CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n\n\n\n__device__ inline u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n__device__ inline void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n__device__ inline void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\n__device__ inline void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\n__device__ inline void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n__device__ inline u32 address_in(u32 address,u32 rank){\nu32 there;\n"
+"asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n__device__ inline void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\n__device__ inline void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\ntemplate<bool Multicast>\n__device__ inline void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\n\n\nconstexpr bool ELECTS=\nBACKWARD||GATED||WRITES_AUX||ACTIVATION==NONE||ACTIVATION==RELU||ACTIVATION==SILU||ACTIVATION==SQUARED_RELU;\n__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n__device__ inline void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n__device__ inline void turn_wait(int which){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void turn_give(int which){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n__device__ inline void multiply_commit(){\n"
+"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n",
+"template<int Left>__device__ inline void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
+"#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n__device__ inline void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\n__device__ inline void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n__device__ inline void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n__device__ inline u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(BOX>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n\n\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\n\n__device__ inline Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\n",
+"u32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t - item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows - first<p.band?p.cluster_rows - first:p.band,within=rest - band*of_band;\nu32 column=within/height,row=first + within - column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M + place%CLUSTER_M),(int)(column*CLUSTER_N + place/CLUSTER_M),item};\n}\n\n\n\n\n__device__ inline int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn SPLIT>1?(int)((u32)((p.k + TILE_K - 1)/TILE_K)*part/SPLIT):0;\n}\n__device__ inline int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn SPLIT>1?begin_of_k(p,part + 1):(p.k + TILE_K - 1)/TILE_K;\n}\n\n\n__device__ inline int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS + line - half*TILE_COLUMNS + half*(int)p.epilogue.n;\n}\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>__device__ inline u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there + 63)/64*64)*LINE;\n}\n__device__ inline u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a + b;\n}\n\ntemplate<int Lines,bool Multicast>\n__device__ inline void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\n\n"
+"__device__ inline void produce(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nu32 row=SPLIT>1?0:rank%CLUSTER_M,column=SPLIT>1?0:rank/CLUSTER_M;\nu16 row_mask=0,column_mask=0;\nfor(int i=0;i<CLUSTER_N;i++)\nrow_mask|=(u16)(1<<(row + i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\ncolumn_mask|=(u16)(1<<(column*CLUSTER_M + i));\nu32 stage=0,parity=1;\nfor(u32 t=first;t<p.tiles;t +=step){\nTile tile=tile_of(p,t,rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==first)\nafter_launches_before();\nint m=tile.m*TILE_M +(int)column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,rank);block<end_of_k(p,rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nint k=block*TILE_K,rows_left=(int)p.epilogue.m - m,columns_left=(int)p.epilogue.n - tile.n*TILE_COLUMNS;\nu32 full=shared + FULL + stage*8,a=shared + stage*STAGE_BYTES + column*A_LINES*LINE;\nu32 b=shared + stage*STAGE_BYTES + A_BYTES;\nbarrier_wait(shared + EMPTY + stage*8,parity);\nbarrier_expect(full,stage_bytes(p,tile));\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,rows_left,a,full,k,m,a_item,row_mask);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i +=64)\nif(!TAILS||i<rows_left)\nload_box<(CLUSTER_N>1)>(p.a,a + i*LINE,full,m + i,k,a_item,row_mask);\n}\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i +=B_BOX){\nint line=(int)row*B_LINES + i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,columns_left - line%TILE_COLUMNS,b + line*LINE,\nfull,k,column_of(p,tile,line),b_item,column_mask);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i +=64)\nif((i/64 + block)%CLUSTER_M==(int)row&&(!TAILS||i%TILE_COLUMNS<columns_left))\nload_box<(CLUSTER_M>1)>(p.b,b + i*LINE,full,column_of(p,tile,i),k,b_item,column_mask);\n}\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n}\n}\n\n\n\n\n"
 "__device__ inline int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\n",
-"return(int)p.epilogue.n - tile.n*TILE_COLUMNS - lane_of_row()*2 - group*GROUP;\n}\n\ntemplate<int Groups>\n__device__ inline void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\n"
-"long long column=tile.n*TILE_COLUMNS + lane_of_row()*2 +(first_group + i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group + i));\n}\n}\n\n\n__device__ inline void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\n"
-"if constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\n"
-"asm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor(int j=0;j<PARTS*2*RUN;j++)\nsums[j/(2*RUN)][(half*TILE_COLUMNS + group*GROUP)/2 + j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2 + j%2];\n}\n}\n}\n\n\n\nstruct Staging{\nu32 first;\nu32 line;\nint turn;\n"
-"u32 inputs,arrived;\nu32 asked,taken;\n};\n\n\n__device__ inline u32 place_in_box(const Staging&staging,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4 + threadIdx.x%32/8;\nreturn(half*8 + staging.line)*LINE +((unit ^ staging.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\n"
-"__device__ inline u32 staged_at(const Staging&staging,int matrix,int half,int group){\nreturn staging.first +(staging.turn*STAGED_MATRICES + matrix)*STAGED_BYTES + place_in_box(staging,half,group);\n}\n__device__ inline u32 loaded_at(const Staging&staging,int matrix,int half,int group){\n"
-"return staging.inputs +(staging.taken%2*LOADED_MATRICES + matrix)*STAGED_BYTES +\nplace_in_box(staging,half,group);\n}\n\n__device__ inline void load_result_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,\nint item){\n"
-"asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\n"
-"template<int Left>__device__ inline void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n__device__ inline void ask_for_inputs(const gemmepi__sm90_params&p,Staging&staging,const Tile&tile,int row,int group){\nif(LOADED_MATRICES==0)\n"
-"return;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&staging.asked==staging.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\nu32 buffer=staging.asked%2,barrier=staging.arrived + buffer*8;\nu32 to=staging.inputs + buffer*LOADED_MATRICES*STAGED_BYTES;\n"
-"int column=tile.n*TILE_COLUMNS + group*GROUP;\nbarrier_expect(barrier,LOADED_MATRICES*STAGED_BYTES);\n#pragma unroll\nfor(int half=0;half<LOADED_AUX;half++)\nload_result_box(p.aux,to + half*STAGED_BYTES,barrier,column,row,half,tile.item);\n#pragma unroll\n"
-"for(int half=0;half<LOADED_MATRICES - LOADED_AUX;half++)\nload_result_box(p.residual,to +(LOADED_AUX + half)*STAGED_BYTES,barrier,column,row,half,tile.item);\n}\nstaging.asked++;\n}\n__device__ inline void wait_for_inputs(const Staging&staging){\nif(LOADED_MATRICES)\n"
-"barrier_wait(staging.arrived + staging.taken%2*8,staging.taken/2&1);\n}\n\n\n__device__ inline void begin_staging(){\nwait_for_stores<BUFFERS - 1>();\n__syncwarp();\n}\n\n__device__ inline void store_box(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\n"
-"asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\n__device__ inline u32 box_at(const Staging&staging){\n"
-"return IN_PLACE?staging.inputs + staging.taken%2*LOADED_MATRICES*STAGED_BYTES\n:staging.first + staging.turn*STAGED_MATRICES*STAGED_BYTES;\n}\n\n",
-"template<class T>\n__device__ inline void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data + offset(x,item,row,column + half*p.n),x.ld,(int)p.m - row,\n(int)p.n - column);\n"
-"}\n\n__device__ inline void end_staging(const gemmepi__sm90_params&p,Staging&staging,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:STAGED_D,moved_aux=COPIES_AUX?0:STAGED_MATRICES - STAGED_D;\nif(moved_d||moved_aux)\n"
-"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=box_at(staging);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_box(p.d,from + half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\n"
-"for(int half=0;half<moved_aux;half++)\nstore_box(p.aux,from +(half + STAGED_D)*STAGED_BYTES,column,row,half,item);\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?STAGED_D:0);half++)\n"
-"copy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,box_at(staging)+ half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?STAGED_MATRICES - STAGED_D:0);half++)\n"
-"copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,box_at(staging)+(half + STAGED_D)*STAGED_BYTES,column,\nrow,half,item);\nstaging.turn=staging.turn + 1==BUFFERS?0:staging.turn + 1;\n}\n\n\n\nstruct Box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\n\n"
-"__device__ inline Box box_of(const float(&sums)[TILE_N/2],int group){\nBox box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS + group*GROUP)/2 + j%(BOX_COLUMNS/2)];\nreturn box;\n}\n\n"
-"__device__ inline void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i + BOX_COLUMNS/2<TILE_N/2;i++)\nsums[i]=sums[i + BOX_COLUMNS/2];\n}\n\n\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\n"
-"__device__ inline Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow +=(int)threadIdx.x%32/16*64 + threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\n"
-"const u8*bytes=(const u8*)p.aux.data + offset(p.aux,tile.item,row,column)/8;\nif(column + TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column + i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\n"
-"return masks;\n}\n\n__device__ inline u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\nreturn __shfl_sync(0xffffffffu,word,part*16 + half*8 +(int)threadIdx.x%32/4);\n"
-"}\n\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\n__device__ inline u32 slot_at(u32 shared,u32 group,u32 thread,int i,int half){\nreturn shared + SLOTS + group*SLOT_BYTES +((half*UNIT_GROUPS + i)*WARPGROUP + thread)*4;\n"
-"}\n\n__device__ inline void leave_column_sums(u32 shared,u32 group,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group + g)/UNIT_GROUPS,i=(first_group + g)%UNIT_GROUPS;\nif(i==0)\n"
-"barrier_wait(shared + TAKEN + group*8,unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared,group,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i + 1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\n"
-"barrier_arrive_here(shared + LEFT + group*8);\n}\n}\n}\n\n__device__ inline Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\n",
-"const gemmepi__epilogue_params&p=params.epilogue;\nreturn(Acc*)p.partials +(((long long)tile.item*p.row_tiles + tile.m)*HALVES_OUT + half)*p.n;\n}\n__device__ inline Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first + second)+(third + fourth);\n}\n\n\n"
-"__device__ inline void add_column_sums(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nu32 group=__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\n#pragma unroll 1\nfor(u32 t=first + group*step;t + step<p.tiles;t +=CONSUMERS*step){\nTile tile=tile_of(p,t,rank);\n"
-"bool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared + LEFT + group*8,unit%2);\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\n"
-"int column=tile.n*TILE_COLUMNS +(unit*UNIT_GROUPS + of_unit)*GROUP + Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(slot_at(shared,group,warp*32 + threadIdx.x%32,of_unit,half))\n"
-": \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared + TAKEN + group*8);\n}\n}\n}\n\n\nstruct Run_place{\nint row,column,valid;\n};\n"
-"__device__ inline Run_place place_of_run(const gemmepi__sm90_params&params,const Tile&tile,int row,int half,int group){\nint at=row + threadIdx.x%32/4 + half*8,column=tile.n*TILE_COLUMNS + lane_of_row()*2 + group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\n"
-"asm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{at,column,at<(int)params.epilogue.m?columns_left(params,tile,group):0};\n}\n\n\n__device__ inline void load_saved_run(const gemmepi__sm90_params&params,Epilogue_state&state,const Staging&staging,\n"
-"const Tile&tile,const Run_place&at,const Masks&masks,int part,int half,\nint group,int g,Saved&saved){\n#pragma unroll\nfor(int i=0;i<LOADED_AUX;i++)\nstate.loaded_aux[i]=loaded_at(staging,i,half,g);\nif(LOADS_MASK)\nstate.loaded_mask=mask_of(masks,part,half,group);\n"
-"load_saved(params.epilogue,state,tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n__device__ inline void set_staged(Epilogue_state&state,const Staging&staging,int half,int g){\n#pragma unroll\nfor(int i=0;i<STAGED_D;i++)\n"
-"state.staged_d[i]=IN_PLACE?loaded_at(staging,i,half,g):staged_at(staging,i,half,g);\n#pragma unroll\nfor(int i=0;i<STAGED_MATRICES - STAGED_D;i++)\nstate.staged_aux[i]=staged_at(staging,i + STAGED_D,half,g);\n}\n\n\n\n"
-"constexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\n__device__ inline bool box_is_near(const Saved(&saved)[BOX_GROUPS][2]){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\n"
-"near.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void finish_runs(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\nconst Tile&tile,int row,int part,int group,const Next_box&next,\n"
-"const Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nSaved(&saved)[BOX_GROUPS][2],Box_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\n"
-"for(int half=0;half<2;half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nAcc(&v)[HALVES][RUN]=results[half];\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.at[i/RUN][g*4 + i%RUN/2][half*2 + i%2];\nset_staged(state,staging,half,g);\n#pragma unroll\n"
-"for(int i=0;i<LOADED_MATRICES - LOADED_AUX;i++)\nstate.loaded_residual[i]=loaded_at(staging,i + LOADED_AUX,half,g);\nstate.mask_place=half + 2*g;\nif(!SAVED_FIRST)\n",
-"load_saved_run(params,state,staging,tile,at,masks,part,half,group + g,g,saved[g][half]);\nepilogue<IsNear>(p,state,columns[g],saved[g][half],tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,tile.item,at.row,at.column,at.valid,v);\nif(HAS_BGRAD)\n"
-"column_sums[g].add(v,at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nset_staged(state,staging,half,g);\nstore_result(p,state,tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\n"
-"column_sums[g].end_rows();\nif(IN_PLACE&&g==0&&next.exists)\nask_for_inputs(params,staging,tile,next.row,next.group);\n}\n}\n\n\n__device__ inline void finish_box(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\n"
-"const Tile&tile,int row,int part,int group,const Next_box&next,\nconst Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\nSaved saved[BOX_GROUPS][2];\nif(!IN_PLACE&&next.exists)\n"
-"ask_for_inputs(params,staging,tile,next.row,next.group);\nwait_for_inputs(staging);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,state,staging,tile,place_of_run(params,tile,row,i%2,group + i/2),masks,part,\ni%2,group + i/2,i/2,saved[i/2][i%2]);\n"
-"if(STAGED_MATRICES)\nbegin_staging();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\nelse\nfinish_runs<false>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\n"
-"if(KEEPS_MASK)\nstore_kept_masks(p,state,tile.item,row,tile.n*TILE_COLUMNS + group*GROUP,BOX_GROUPS);\nif(STAGED)\nend_staging(params,staging,tile.n*TILE_COLUMNS + group*GROUP,row,tile.item);\nstaging.taken++;\n}\n\n\n\n\n\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\n"
-"constexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 BOX_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*BOX_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool STORES_ASYNC=COMPILER>=1201;\n\n"
-"struct Boxes{\nu32 rows,columns;\n};\n__device__ inline Boxes boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m - tile.m*TILE_M,columns=(u32)p.epilogue.n - tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+ 15)/16,\n"
-"((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+ BOX_COLUMNS - 1)/BOX_COLUMNS};\n}\n\n__device__ inline u32 left_at(u32 slot,u32 from){\nreturn(slot*SPLIT + from)*BOX_BYTES + threadIdx.x%32*16;\n}\n\n"
-"__device__ inline void leave_sums(const gemmepi__sm90_params&p,const Tile&tile,u32 shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBoxes boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32 - 4;\nif(STORES_ASYNC&&threadIdx.x==WARPGROUP)\n"
-"barrier_expect(shared + RECEIVED,(boxes.rows*boxes.columns + SPLIT - 1 - rank)/SPLIT*SPLIT*BOX_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows + row;\nu32 there=address_in(shared,i%SPLIT),to=there + left_at(i/SPLIT,rank);\n"
-"Box box=box_of(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(STORES_ASYNC)\n"
-"asm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto + j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(there + RECEIVED)\n: \"memory\");\nelse\n"
-"asm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\n}\n\n\n__device__ inline void add_left(u32 shared,u32 slot,Box&box){\nbox={};\n#pragma unroll 1\n"
-"for(u32 block=0;block<SPLIT;block++)\n",
-"#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared + left_at(slot,block)+ j*512)\n: \"memory\");\n"
-"#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n__device__ inline void finish_left(const gemmepi__sm90_params&p,Epilogue_state&state,Staging&staging,\nconst Tile&tile,u32 shared,u32 rank){\nBoxes boxes=boxes_of(p,tile);\n"
-"for(u32 slot=threadIdx.x/32 - 4;slot*SPLIT + rank<boxes.rows*boxes.columns;slot +=WARPS){\nu32 i=slot*SPLIT + rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M +(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\n"
-"ask_for_inputs(p,staging,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nBox box;\nadd_left(shared,slot,box);\nBox_sums none;\nfinish_box(p,state,staging,tile,row,0,group,{false,0,0},columns,masks,box,none);\n}\n}\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\n\n\n\nstruct Parked{\n"
-"u32 first,rest;\n};\nconstexpr u32 FOURS=WARPGROUP*16;\n__device__ inline u32 parked_at(const Parked&parked,u32 four,u32 thread){\nu32 at=four*FOURS;\nreturn(at<STAGE_BYTES?parked.first + at:parked.rest +(at - STAGE_BYTES))+ thread*16;\n}\n\n"
-"__device__ inline void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked,i,thread)),\"f\"(sums[i*4]),\n"
-"\"f\"(sums[i*4 + 1]),\"f\"(sums[i*4 + 2]),\"f\"(sums[i*4 + 3])\n: \"memory\");\n}\n\n\n\n\n\n\nconstexpr u32 PARKED_STAGES=(PART_BYTES + STAGE_BYTES - 1)/STAGE_BYTES;\nconstexpr int LAST_BLOCKS=STAGES -(int)PARKED_STAGES;\n"
-"static_assert(!SHARES_LAST||(LAST_BLOCKS>0&&PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\n__device__ inline Parked parked_in(u32 shared,u32 stage){\nreturn{shared + stage*STAGE_BYTES,shared +(stage + 1==STAGES?0:stage + 1)*STAGE_BYTES};\n}\n"
-"__device__ inline void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i +=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i + 1]),\"=f\"(sums[i + 2]),\"=f\"(sums[i + 3])\n"
-": \"r\"(parked_at(parked,i/4,thread))\n: \"memory\");\n}\n\n__device__ inline void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void meet_summers(){\n"
-"asm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP + SUMMERS*32): \"memory\");\n}\n__device__ inline void warpgroup_meets(int warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\n\n"
-"__device__ inline void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Left_sums{\nu32 of_first,of_second;\n"
-"__device__ inline u32 at(u32 part,u32 thread,int group,int half)const{\nreturn(part?of_second:of_first)+ group/BOX_GROUPS*BOX_GROUPS*4*FOURS + thread/32*(FOURS/4)+\n((half*BOX_GROUPS + group%BOX_GROUPS)*32 + thread%32)*4;\n}\n"
-"__device__ inline void leave(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group + i/HALVES_OUT,i%HALVES_OUT)),\n\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n"
-": \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32 + lane,group,half)): \"memory\");\n"
+"return(int)p.epilogue.n - tile.n*TILE_COLUMNS - lane_of_row()*2 - group*GROUP;\n}\n\ntemplate<int Groups>\n__device__ inline void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS + lane_of_row()*2 +(first_group + i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group + i));\n}\n}\n\n\n__device__ inline void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\nif constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\nasm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor(int j=0;j<PARTS*2*RUN;j++)\nsums[j/(2*RUN)][(half*TILE_COLUMNS + group*GROUP)/2 + j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2 + j%2];\n}\n}\n}\n\n\n\nstruct Staging{\nu32 first;\nu32 line;\nint turn;\nu32 inputs,arrived;\nu32 asked,taken;\n};\n\n\n__device__ inline u32 place_in_box(const Staging&staging,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4 + threadIdx.x%32/8;\nreturn(half*8 + staging.line)*LINE +((unit ^ staging.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\n__device__ inline u32 staged_at(const Staging&staging,int matrix,int half,int group){\nreturn staging.first +(staging.turn*STAGED_MATRICES + matrix)*STAGED_BYTES + place_in_box(staging,half,group);\n}\n__device__ inline u32 loaded_at(const Staging&staging,int matrix,int half,int group){\nreturn staging.inputs +(staging.taken%2*LOADED_MATRICES + matrix)*STAGED_BYTES +\nplace_in_box(staging,half,group);\n}\n\n__device__ inline void load_result_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,\nint item){\n"
+"asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\ntemplate<int Left>__device__ inline void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n__device__ inline void ask_for_inputs(const gemmepi__sm90_params&p,Staging&staging,const Tile&tile,int row,int group){\nif(LOADED_MATRICES==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&staging.asked==staging.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\nu32 buffer=staging.asked%2,barrier=staging.arrived + buffer*8;\nu32 to=staging.inputs + buffer*LOADED_MATRICES*STAGED_BYTES;\nint column=tile.n*TILE_COLUMNS + group*GROUP;\nbarrier_expect(barrier,LOADED_MATRICES*STAGED_BYTES);\n#pragma unroll\nfor(int half=0;half<LOADED_AUX;half++)\nload_result_box(p.aux,to + half*STAGED_BYTES,barrier,column,row,half,tile.item);\n#pragma unroll\nfor(int half=0;half<LOADED_MATRICES - LOADED_AUX;half++)\nload_result_box(p.residual,to +(LOADED_AUX + half)*STAGED_BYTES,barrier,column,row,half,tile.item);\n}\nstaging.asked++;\n}\n__device__ inline void wait_for_inputs(const Staging&staging){\nif(LOADED_MATRICES)\nbarrier_wait(staging.arrived + staging.taken%2*8,staging.taken/2&1);\n}\n\n\n__device__ inline void begin_staging(){\nwait_for_stores<BUFFERS - 1>();\n__syncwarp();\n}\n\n__device__ inline void store_box(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\n__device__ inline u32 box_at(const Staging&staging){\nreturn IN_PLACE?staging.inputs + staging.taken%2*LOADED_MATRICES*STAGED_BYTES\n"
+":staging.first + staging.turn*STAGED_MATRICES*STAGED_BYTES;\n}\n\n",
+"template<class T>\n__device__ inline void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data + offset(x,item,row,column + half*p.n),x.ld,(int)p.m - row,\n(int)p.n - column);\n}\n\n__device__ inline void end_staging(const gemmepi__sm90_params&p,Staging&staging,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:STAGED_D,moved_aux=COPIES_AUX?0:STAGED_MATRICES - STAGED_D;\nif(moved_d||moved_aux)\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=box_at(staging);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_box(p.d,from + half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_box(p.aux,from +(half + STAGED_D)*STAGED_BYTES,column,row,half,item);\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?STAGED_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,box_at(staging)+ half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?STAGED_MATRICES - STAGED_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,box_at(staging)+(half + STAGED_D)*STAGED_BYTES,column,\nrow,half,item);\nstaging.turn=staging.turn + 1==BUFFERS?0:staging.turn + 1;\n}\n\n\n\nstruct Box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\n\n__device__ inline Box box_of(const float(&sums)[TILE_N/2],int group){\nBox box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS + group*GROUP)/2 + j%(BOX_COLUMNS/2)];\nreturn box;\n}\n\n__device__ inline void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i + BOX_COLUMNS/2<TILE_N/2;i++)\nsums[i]=sums[i + BOX_COLUMNS/2];\n}\n\n\n\n\n"
+"constexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\n__device__ inline Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow +=(int)threadIdx.x%32/16*64 + threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data + offset(p.aux,tile.item,row,column)/8;\nif(column + TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column + i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\n__device__ inline u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\nreturn __shfl_sync(0xffffffffu,word,part*16 + half*8 +(int)threadIdx.x%32/4);\n}\n\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\n__device__ inline u32 slot_at(u32 shared,u32 group,u32 thread,int i,int half){\nreturn shared + SLOTS + group*SLOT_BYTES +((half*UNIT_GROUPS + i)*WARPGROUP + thread)*4;\n}\n\n__device__ inline void leave_column_sums(u32 shared,u32 group,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group + g)/UNIT_GROUPS,i=(first_group + g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared + TAKEN + group*8,unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared,group,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i + 1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared + LEFT + group*8);\n}\n}\n}\n\n__device__ inline Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\n",
+"const gemmepi__epilogue_params&p=params.epilogue;\nreturn(Acc*)p.partials +(((long long)tile.item*p.row_tiles + tile.m)*HALVES_OUT + half)*p.n;\n}\n__device__ inline Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first + second)+(third + fourth);\n}\n\n\n__device__ inline void add_column_sums(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nu32 group=__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\n#pragma unroll 1\nfor(u32 t=first + group*step;t + step<p.tiles;t +=CONSUMERS*step){\nTile tile=tile_of(p,t,rank);\nbool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared + LEFT + group*8,unit%2);\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\nint column=tile.n*TILE_COLUMNS +(unit*UNIT_GROUPS + of_unit)*GROUP + Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(slot_at(shared,group,warp*32 + threadIdx.x%32,of_unit,half))\n: \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared + TAKEN + group*8);\n}\n}\n}\n\n\nstruct Run_place{\nint row,column,valid;\n};\n__device__ inline Run_place place_of_run(const gemmepi__sm90_params&params,const Tile&tile,int row,int half,int group){\nint at=row + threadIdx.x%32/4 + half*8,column=tile.n*TILE_COLUMNS + lane_of_row()*2 + group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{at,column,at<(int)params.epilogue.m?columns_left(params,tile,group):0};\n}\n\n\n__device__ inline void load_saved_run(const gemmepi__sm90_params&params,Epilogue_state&state,const Staging&staging,\nconst Tile&tile,const Run_place&at,const Masks&masks,int part,int half,\n"
+"int group,int g,Saved&saved){\n#pragma unroll\nfor(int i=0;i<LOADED_AUX;i++)\nstate.loaded_aux[i]=loaded_at(staging,i,half,g);\nif(LOADS_MASK)\nstate.loaded_mask=mask_of(masks,part,half,group);\nload_saved(params.epilogue,state,tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n__device__ inline void set_staged(Epilogue_state&state,const Staging&staging,int half,int g){\n#pragma unroll\nfor(int i=0;i<STAGED_D;i++)\nstate.staged_d[i]=IN_PLACE?loaded_at(staging,i,half,g):staged_at(staging,i,half,g);\n#pragma unroll\nfor(int i=0;i<STAGED_MATRICES - STAGED_D;i++)\nstate.staged_aux[i]=staged_at(staging,i + STAGED_D,half,g);\n}\n\n\n\nconstexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\n__device__ inline bool box_is_near(const Saved(&saved)[BOX_GROUPS][2]){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\nnear.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void finish_runs(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\nconst Tile&tile,int row,int part,int group,const Next_box&next,\nconst Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nSaved(&saved)[BOX_GROUPS][2],Box_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nAcc(&v)[HALVES][RUN]=results[half];\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.at[i/RUN][g*4 + i%RUN/2][half*2 + i%2];\nset_staged(state,staging,half,g);\n#pragma unroll\nfor(int i=0;i<LOADED_MATRICES - LOADED_AUX;i++)\nstate.loaded_residual[i]=loaded_at(staging,i + LOADED_AUX,half,g);\nstate.mask_place=half + 2*g;\nif(!SAVED_FIRST)\n",
+"load_saved_run(params,state,staging,tile,at,masks,part,half,group + g,g,saved[g][half]);\nepilogue<IsNear>(p,state,columns[g],saved[g][half],tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,tile.item,at.row,at.column,at.valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nset_staged(state,staging,half,g);\nstore_result(p,state,tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&next.exists)\nask_for_inputs(params,staging,tile,next.row,next.group);\n}\n}\n\n\n__device__ inline void finish_box(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\nconst Tile&tile,int row,int part,int group,const Next_box&next,\nconst Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\nSaved saved[BOX_GROUPS][2];\nif(!IN_PLACE&&next.exists)\nask_for_inputs(params,staging,tile,next.row,next.group);\nwait_for_inputs(staging);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,state,staging,tile,place_of_run(params,tile,row,i%2,group + i/2),masks,part,\ni%2,group + i/2,i/2,saved[i/2][i%2]);\nif(STAGED_MATRICES)\nbegin_staging();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\nelse\nfinish_runs<false>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\nif(KEEPS_MASK)\nstore_kept_masks(p,state,tile.item,row,tile.n*TILE_COLUMNS + group*GROUP,BOX_GROUPS);\nif(STAGED)\nend_staging(params,staging,tile.n*TILE_COLUMNS + group*GROUP,row,tile.item);\nstaging.taken++;\n}\n\n\n\n\n\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\n"
+"constexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 BOX_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*BOX_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool STORES_ASYNC=COMPILER>=1201;\n\nstruct Boxes{\nu32 rows,columns;\n};\n__device__ inline Boxes boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m - tile.m*TILE_M,columns=(u32)p.epilogue.n - tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+ 15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+ BOX_COLUMNS - 1)/BOX_COLUMNS};\n}\n\n__device__ inline u32 left_at(u32 slot,u32 from){\nreturn(slot*SPLIT + from)*BOX_BYTES + threadIdx.x%32*16;\n}\n\n__device__ inline void leave_sums(const gemmepi__sm90_params&p,const Tile&tile,u32 shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBoxes boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32 - 4;\nif(STORES_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared + RECEIVED,(boxes.rows*boxes.columns + SPLIT - 1 - rank)/SPLIT*SPLIT*BOX_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows + row;\nu32 there=address_in(shared,i%SPLIT),to=there + left_at(i/SPLIT,rank);\nBox box=box_of(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(STORES_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto + j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(there + RECEIVED)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\n}\n\n\n__device__ inline void add_left(u32 shared,u32 slot,Box&box){\nbox={};\n"
+"#pragma unroll 1\nfor(u32 block=0;block<SPLIT;block++)\n",
+"#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared + left_at(slot,block)+ j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n__device__ inline void finish_left(const gemmepi__sm90_params&p,Epilogue_state&state,Staging&staging,\nconst Tile&tile,u32 shared,u32 rank){\nBoxes boxes=boxes_of(p,tile);\nfor(u32 slot=threadIdx.x/32 - 4;slot*SPLIT + rank<boxes.rows*boxes.columns;slot +=WARPS){\nu32 i=slot*SPLIT + rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M +(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,staging,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nBox box;\nadd_left(shared,slot,box);\nBox_sums none;\nfinish_box(p,state,staging,tile,row,0,group,{false,0,0},columns,masks,box,none);\n}\n}\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\n\n\n\nstruct Parked{\nu32 first,rest;\n};\nconstexpr u32 FOURS=WARPGROUP*16;\n__device__ inline u32 parked_at(const Parked&parked,u32 four,u32 thread){\nu32 at=four*FOURS;\nreturn(at<STAGE_BYTES?parked.first + at:parked.rest +(at - STAGE_BYTES))+ thread*16;\n}\n\n__device__ inline void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked,i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4 + 1]),\"f\"(sums[i*4 + 2]),\"f\"(sums[i*4 + 3])\n: \"memory\");\n}\n\n\n\n\n\n\nconstexpr u32 PARKED_STAGES=(PART_BYTES + STAGE_BYTES - 1)/STAGE_BYTES;\nconstexpr int LAST_BLOCKS=STAGES -(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||(LAST_BLOCKS>0&&PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\n__device__ inline Parked parked_in(u32 shared,u32 stage){\n"
+"return{shared + stage*STAGE_BYTES,shared +(stage + 1==STAGES?0:stage + 1)*STAGE_BYTES};\n}\n__device__ inline void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i +=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i + 1]),\"=f\"(sums[i + 2]),\"=f\"(sums[i + 3])\n: \"r\"(parked_at(parked,i/4,thread))\n: \"memory\");\n}\n\n__device__ inline void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP + SUMMERS*32): \"memory\");\n}\n__device__ inline void warpgroup_meets(int warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\n\n__device__ inline void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Left_sums{\nu32 of_first,of_second;\n__device__ inline u32 at(u32 part,u32 thread,int group,int half)const{\nreturn(part?of_second:of_first)+ group/BOX_GROUPS*BOX_GROUPS*4*FOURS + thread/32*(FOURS/4)+\n((half*BOX_GROUPS + group%BOX_GROUPS)*32 + thread%32)*4;\n}\n__device__ inline void leave(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group + i/HALVES_OUT,i%HALVES_OUT)),\n\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n: \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32 + lane,group,half)): \"memory\");\n"
 "asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second): \"r\"(at(1,warp*32 + lane,group,half)): \"memory\");\n",
-"of[warp]=first + second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\n__device__ inline Left_sums left_in(u32 shared,u32 stage){\nreturn{parked_in(shared,stage).first,parked_in(shared,stage).rest};\n}\n\n"
-"__device__ inline void store_left_sums(const gemmepi__sm90_params&p,const Tile&tile,const Left_sums&left){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32 - 4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\n"
-"int column=tile.n*TILE_COLUMNS + group*GROUP + Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=left.sum(threadIdx.x%32,group,half);\n}\n}\n\n\n\n\nconstexpr u32 TELLERS=CLUSTER_N + CLUSTER_M - 1;\n__device__ inline u32 told_by(u32 thread,u32 rank){\n"
-"u32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread - CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row + thread*CLUSTER_M\n:column*CLUSTER_M +(other>=row?other + 1:other);\n}\n\n\n\n\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\n"
-"constexpr int SLICES=SUMMED_LINES/16;\n\n\n__device__ inline void store_total(const gemmepi__sm90_params&p,u32 item,int at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums + item*p.sums_stride + at;\nif(GEMMEPI_SUMS_ADD)\nsum +=to_acc<double>(*to);\n"
-"*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\n\n\n__device__ inline int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across + summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n"
-"constexpr int SUMMED_AT_ONCE=64;\nstruct Slice_sums{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\n__device__ inline void keep_sums(Slice_sums&sums){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\nsums.before[i]+=sums.at[i];\nsums.at[i]=0;\n}\n}\n\n\n\n"
-"__device__ inline u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16 + pair:pair%4*2 + pair/4%2 + pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2 + half;\n"
-"return(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*BOX)+ line*LINE +((unit ^ line%8)<<4);\n}\n__device__ inline u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane + i*16*LINE;\n}\n\n__device__ inline void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\n"
-"low=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\nasm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\n"
-"__device__ inline void add_stage(u32 lane,Slice_sums&sums){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n"
-": \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\nfloat low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\nparts[j]+=low + high;\n}else{\nsums.at[SUMMED_ROWS?0:j*2]+=low;\nsums.at[SUMMED_ROWS?0:j*2 + 1]+=high;\n}\n}\n"
-"if(SUMMED_ROWS)\nsums.at[0]+=(parts[0]+ parts[1])+(parts[2]+ parts[3]);\n}\n\n\n__device__ inline int line_of_sum(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8 + lane/2: -1);\n}\n__device__ inline double sum_of_slice(const Slice_sums&sums){\n"
-"double mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ndouble sum=(double)sums.before[i]+ sums.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\nsum +=__shfl_xor_sync(0xffffffffu,sum,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\n"
-"mine=sum;\n}\nreturn mine;\n}\n\n__device__ inline void store_sum(const gemmepi__sm90_params&p,const Tile&tile,int line,double sum){\nint at=SUMMED==1?tile.m*TILE_M + line:column_of(p,tile,line);\n",
-"int left=SUMMED==1?(int)p.epilogue.m - at:(int)p.epilogue.n - tile.n*TILE_COLUMNS - line%TILE_COLUMNS;\nif(left>0)\nstore_total(p,tile.item,at,sum);\n}\n\n\n__device__ inline u32 total_at(u32 shared,int summer){\nreturn shared + TOTALS +(summer*16 + line_of_sum())*8;\n}\n"
-"__device__ inline void leave_total(u32 shared,int summer,double total){\nif(line_of_sum()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared,summer)),\"d\"(total): \"memory\");\n}\n"
-"__device__ inline void store_totals(const gemmepi__sm90_params&p,u32 shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble sum=0;\nif(slice<0||line_of_sum()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble total;\n"
-"asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(total)\n: \"r\"(address_in(total_at(shared,summer),block))\n: \"memory\");\nsum +=total;\n}\nstore_sum(p,tile,slice*16 + line_of_sum(),sum);\n}\n\n\n\n"
-"__device__ inline void add_operand(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\nbool tells=threadIdx.x%32<TELLERS;\nu32 told=told_by(threadIdx.x%32,rank),empty=address_in(shared + EMPTY,tells?told:rank);\n"
-"u32 stage=0,parity=0;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\n#pragma unroll 1\nfor(u32 t=first;t<p.tiles;t +=step){\nint slice=slice_of(p,tile_of(p,t,rank),summer);\nu32 lane=shared + slice_lane(slice<0?0:slice);\nSlice_sums sums={};\n#pragma unroll 1\n"
-"for(int block=0;block<blocks;block++){\nbarrier_wait(shared + FULL + stage*8,parity);\nif(slice>=0)\nadd_stage(lane + stage*STAGE_BYTES,sums);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE - 1)\nkeep_sums(sums);\n__syncwarp();\nif(tells)\nbarrier_arrive(empty + stage*8);\nif(++stage==STAGES)\n"
-"stage=0,parity ^=1;\n}\nif(slice<0)\ncontinue;\ndouble sum=sum_of_slice(sums);\nif(SPLIT>1)\nleave_total(shared,summer,sum);\nelse if(line_of_sum()>=0)\nstore_sum(p,tile_of(p,t,rank),slice*16 + line_of_sum(),sum);\n}\nif(SHARES_LAST)\nmeet_summers();\n}\n\n\n\n"
-"__device__ inline void skip_stages(u32&stage,u32&parity,int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n\n\n__device__ inline void add_up(u32 shared,u32 empty,bool tells,int first_part,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2]){\n"
-"u32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared + stage*STAGE_BYTES + first_part*BOX);\nu64 b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\n#pragma unroll\n"
-"for(int part=0;part<PARTS;part++)\nmultiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:adds);\nmultiply_commit();\nmultiply_wait<1>();\nif(tells&&adds)\nbarrier_arrive(empty + last*8);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=stage;\n"
-"if(++stage==STAGES)\nstage=0,parity ^=1;\n}while(--blocks);\n}\n\n\n\n__device__ inline void add_up_in_turn(u32 shared,u32 adds,u32&stage,u32&parity,float(&sums)[PARTS][TILE_N/2]){\nu32 first=stage;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nu32 add=adds;\nstage=first;\n#pragma unroll\n"
-"for(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared + stage*STAGE_BYTES),b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nif(part==0)\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\n"
-"multiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:add);\nadd=1;\nif(++stage==STAGES)\nstage=0,parity ^=part==0;\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\n"
-"__device__ inline void add_up_last(u32 shared,u32 empty,bool tells,u32 group,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2],float(&kept)[TILE_N/2]){\nint in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait((int)group);\nif(in_turn<blocks)\n",
-"add_up(shared,empty,tells,0,blocks - in_turn,stage,parity,sums);\nif(in_turn)\nadd_up_in_turn(shared,in_turn<blocks,stage,parity,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets((int)group);\n"
-"park(parked_in(shared,stage),threadIdx.x%WARPGROUP,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS - 1]);\nmemcpy(kept,sums[PARTS - 1],sizeof kept);\n}\n\n\n__device__ inline void add_up_tile(u32 shared,u32 empty,bool tells,u32 group,int first_part,int blocks,u32&stage,\n"
-"u32&parity,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait((int)group);\nadd_up(shared,empty,tells,first_part,blocks,stage,parity,sums);\nif(PING_PONG)\nturn_give(1 -(int)group);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\n"
-"if(tells)\nbarrier_arrive(empty +(stage?stage - 1:STAGES - 1)*8);\nif(PING_PONG)\nskip_stages(stage,parity,blocks);\n}\n\n__device__ inline void consume(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\n\n"
-"u32 group=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP - 1,0),thread=threadIdx.x%WARPGROUP;\nu32 stage=0,parity=0,tiles=SPLIT>1?1:(p.tiles - first + step - 1)/step;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\nint first_part=PING_PONG?0:(int)group*PARTS;\nbool tells=thread<TELLERS;\n"
-"u32 told=told_by(thread,rank),empty=address_in(shared + EMPTY,tells?told:rank);\nStaging staging={shared + STAGES*STAGE_BYTES +(threadIdx.x/32 - 4)*(BUFFERS*STAGED_MATRICES*STAGED_BYTES),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\n"
-"shared + LOADED +(threadIdx.x/32 - 4)*(LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES),\nshared + ARRIVED +(threadIdx.x/32 - 4)*16,\n0,\n0};\nEpilogue_state state;\nif(PING_PONG&&group==1){\nturn_give(0);\nskip_stages(stage,parity,blocks);\n}\nbool ends=SHARES_LAST&&(tiles - 1)%CONSUMERS==group;\n"
-"constexpr u32 turns=PING_PONG?CONSUMERS:1;\nu32 count=PING_PONG?group:0;\nOf_columns bias[GROUPS];\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,tile_of(p,first + count*step,rank),0,bias);\nfor(;count<tiles - ends;count +=turns){\nTile tile=tile_of(p,first + count*step,rank);\n"
-"float sums[PARTS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint warp_row=tile.m*TILE_M + first_part*64 +(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\nask_for_inputs(p,staging,tile,warp_row,0);\nmasks=load_masks(p,tile,warp_row);\n}\nif(AHEAD)\n"
-"load_groups(p,tile,0,columns);\nadd_up_tile(shared,empty,tells,group,first_part,blocks,stage,parity,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\nif(SPLIT>1){\ncluster_meets();\nleave_sums(p,tile,shared,rank,sums[0]);\nif(STORES_ASYNC)\nbarrier_wait(shared + RECEIVED,0);\nelse\n"
-"cluster_barrier();\nfinish_left(p,state,staging,tile,shared,rank);\n}else{\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\n"
-"if(BIAS_FIRST&&i + BOX_GROUPS==GROUPS&&count + turns<tiles)\nload_groups(p,tile_of(p,first +(count + turns)*step,rank),0,bias);\nmemcpy(now,columns +(ALL_AHEAD?i:0),sizeof now);\nif(AHEAD&& !ALL_AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nBox_sums column_sums;\n"
-"#pragma unroll\nfor(int part=0;part<PARTS;part++){\nBox box=box_of(sums[part],ROLLS?0:i);\nNext_box next={part + 1<PARTS||i + BOX_GROUPS<GROUPS,\nwarp_row +(part + 1<PARTS?part + 1:0)*64,part + 1<PARTS?i:i + BOX_GROUPS};\n"
-"finish_box(p,state,staging,tile,warp_row + part*64,part,i,next,now,masks,box,column_sums);\nif(ROLLS)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,group,thread,i,column_sums);\n}\n}\nend_epilogue(p.epilogue,state);\n}\nif(SHARES_LAST){\n"
-"Tile tile=tile_of(p,first +(tiles - 1)*step,rank);\nint part=ends,first_row=tile.m*TILE_M +(int)(thread/32)*16,row=first_row + part*64;\nfloat kept[TILE_N/2];\nOf_columns columns[BOX_GROUPS];\n",
-"ask_for_inputs(p,staging,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(bias,sums);\nadd_up_last(shared,empty,tells,group,blocks,stage,parity,sums,kept);\n}else{\nstages_are_left(blocks);\n"
-"both_meet();\nread_parked(parked_in(shared,stage),thread,kept);\n}\nif(HAS_BGRAD)\nwarpgroup_meets((int)group);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\n#pragma unroll 1\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nBox box=box_of(kept,0);\n"
-"if(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\nmemcpy(now,columns,sizeof now);\nif(AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nNext_box next={i + BOX_GROUPS<GROUPS,row,i + BOX_GROUPS};\n"
-"finish_box(p,state,staging,tile,row,part,i,next,now,masks,box,column_sums);\nif(HAS_BGRAD)\nleft_in(shared,stage).leave(part,thread,i,column_sums);\ndrop_first_box(kept);\n}\nif(HAS_BGRAD)\nboth_meet();\nif(HAS_BGRAD)\nstore_left_sums(p,tile,left_in(shared,stage));\n"
-"end_epilogue(p.epilogue,state);\n}\nif(STAGED)\nasm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n\n\n__device__ inline u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\nextern __shared__ __align__(1024)u8 memory[];\nu32 shared=shared_address(memory),rank=CLUSTER>1?cluster_rank():0;\nu32 step=gridDim.x/CLUSTER;\n"
-"if(shared%1024)\n__trap();\nif(threadIdx.x==0){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared + FULL + i*8,1);\n"
-"barrier_init(shared + EMPTY + i*8,((PING_PONG?1:CONSUMERS)+ SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(LOADED_MATRICES?2*WARPS:0);i++)\nbarrier_init(shared + ARRIVED + i*8,1);\nif(SPLIT>1)\nbarrier_init(shared + RECEIVED,1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\n"
-"barrier_init(shared + LEFT + i*8,4);\nbarrier_init(shared + TAKEN + i*8,1);\n}\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\nif(threadIdx.x>=32)\nafter_launches_before();\nif(threadIdx.x<WARPGROUP){\n"
-"asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,rank,first_tile(),step);\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,rank,first_tile(),step);\n"
-"if(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32 + CONSUMERS*32)\nadd_column_sums(p,shared,rank,first_tile(),step);\n__syncwarp();\nif(SPLIT>1&&SUMMED)\ncluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !STORES_ASYNC)\ncluster_barrier();\n"
-"if(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32 - 1);\n}else{\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\nconsume(p,shared,rank,first_tile(),step);\n}\n\n"
-"if(CLUSTER>1&&(SPLIT==1||SUMMED))\ncluster_meets();\n}\n",
+"of[warp]=first + second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\n__device__ inline Left_sums left_in(u32 shared,u32 stage){\nreturn{parked_in(shared,stage).first,parked_in(shared,stage).rest};\n}\n\n__device__ inline void store_left_sums(const gemmepi__sm90_params&p,const Tile&tile,const Left_sums&left){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32 - 4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\nint column=tile.n*TILE_COLUMNS + group*GROUP + Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=left.sum(threadIdx.x%32,group,half);\n}\n}\n\n\n\n\nconstexpr u32 TELLERS=CLUSTER_N + CLUSTER_M - 1;\n__device__ inline u32 told_by(u32 thread,u32 rank){\nu32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread - CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row + thread*CLUSTER_M\n:column*CLUSTER_M +(other>=row?other + 1:other);\n}\n\n\n\n\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\n__device__ inline void store_total(const gemmepi__sm90_params&p,u32 item,int at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums + item*p.sums_stride + at;\nif(GEMMEPI_SUMS_ADD)\nsum +=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\n\n\n__device__ inline int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across + summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_sums{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\n__device__ inline void keep_sums(Slice_sums&sums){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\nsums.before[i]+=sums.at[i];\nsums.at[i]=0;\n}\n}\n\n\n\n__device__ inline u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\n"
+"u32 line=SUMMED_ROWS?slice*16 + pair:pair%4*2 + pair/4%2 + pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2 + half;\nreturn(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*BOX)+ line*LINE +((unit ^ line%8)<<4);\n}\n__device__ inline u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane + i*16*LINE;\n}\n\n__device__ inline void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\nlow=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\nasm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\n__device__ inline void add_stage(u32 lane,Slice_sums&sums){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n: \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\nfloat low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\nparts[j]+=low + high;\n}else{\nsums.at[SUMMED_ROWS?0:j*2]+=low;\nsums.at[SUMMED_ROWS?0:j*2 + 1]+=high;\n}\n}\nif(SUMMED_ROWS)\nsums.at[0]+=(parts[0]+ parts[1])+(parts[2]+ parts[3]);\n}\n\n\n__device__ inline int line_of_sum(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8 + lane/2: -1);\n}\n__device__ inline double sum_of_slice(const Slice_sums&sums){\ndouble mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ndouble sum=(double)sums.before[i]+ sums.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\nsum +=__shfl_xor_sync(0xffffffffu,sum,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\nmine=sum;\n}\nreturn mine;\n}\n\n__device__ inline void store_sum(const gemmepi__sm90_params&p,const Tile&tile,int line,double sum){\n"
+"int at=SUMMED==1?tile.m*TILE_M + line:column_of(p,tile,line);\n",
+"int left=SUMMED==1?(int)p.epilogue.m - at:(int)p.epilogue.n - tile.n*TILE_COLUMNS - line%TILE_COLUMNS;\nif(left>0)\nstore_total(p,tile.item,at,sum);\n}\n\n\n__device__ inline u32 total_at(u32 shared,int summer){\nreturn shared + TOTALS +(summer*16 + line_of_sum())*8;\n}\n__device__ inline void leave_total(u32 shared,int summer,double total){\nif(line_of_sum()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared,summer)),\"d\"(total): \"memory\");\n}\n__device__ inline void store_totals(const gemmepi__sm90_params&p,u32 shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble sum=0;\nif(slice<0||line_of_sum()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble total;\nasm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(total)\n: \"r\"(address_in(total_at(shared,summer),block))\n: \"memory\");\nsum +=total;\n}\nstore_sum(p,tile,slice*16 + line_of_sum(),sum);\n}\n\n\n\n__device__ inline void add_operand(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\nbool tells=threadIdx.x%32<TELLERS;\nu32 told=told_by(threadIdx.x%32,rank),empty=address_in(shared + EMPTY,tells?told:rank);\nu32 stage=0,parity=0;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\n#pragma unroll 1\nfor(u32 t=first;t<p.tiles;t +=step){\nint slice=slice_of(p,tile_of(p,t,rank),summer);\nu32 lane=shared + slice_lane(slice<0?0:slice);\nSlice_sums sums={};\n#pragma unroll 1\nfor(int block=0;block<blocks;block++){\nbarrier_wait(shared + FULL + stage*8,parity);\nif(slice>=0)\nadd_stage(lane + stage*STAGE_BYTES,sums);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE - 1)\nkeep_sums(sums);\n__syncwarp();\nif(tells)\nbarrier_arrive(empty + stage*8);\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\nif(slice<0)\ncontinue;\ndouble sum=sum_of_slice(sums);\nif(SPLIT>1)\nleave_total(shared,summer,sum);\nelse if(line_of_sum()>=0)\n"
+"store_sum(p,tile_of(p,t,rank),slice*16 + line_of_sum(),sum);\n}\nif(SHARES_LAST)\nmeet_summers();\n}\n\n\n\n__device__ inline void skip_stages(u32&stage,u32&parity,int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n\n\n__device__ inline void add_up(u32 shared,u32 empty,bool tells,int first_part,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared + stage*STAGE_BYTES + first_part*BOX);\nu64 b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nmultiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:adds);\nmultiply_commit();\nmultiply_wait<1>();\nif(tells&&adds)\nbarrier_arrive(empty + last*8);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=stage;\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}while(--blocks);\n}\n\n\n\n__device__ inline void add_up_in_turn(u32 shared,u32 adds,u32&stage,u32&parity,float(&sums)[PARTS][TILE_N/2]){\nu32 first=stage;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nu32 add=adds;\nstage=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared + stage*STAGE_BYTES),b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nif(part==0)\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\nmultiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:add);\nadd=1;\nif(++stage==STAGES)\nstage=0,parity ^=part==0;\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\n__device__ inline void add_up_last(u32 shared,u32 empty,bool tells,u32 group,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2],float(&kept)[TILE_N/2]){\nint in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait((int)group);\n"
+"if(in_turn<blocks)\n",
+"add_up(shared,empty,tells,0,blocks - in_turn,stage,parity,sums);\nif(in_turn)\nadd_up_in_turn(shared,in_turn<blocks,stage,parity,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets((int)group);\npark(parked_in(shared,stage),threadIdx.x%WARPGROUP,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS - 1]);\nmemcpy(kept,sums[PARTS - 1],sizeof kept);\n}\n\n\n__device__ inline void add_up_tile(u32 shared,u32 empty,bool tells,u32 group,int first_part,int blocks,u32&stage,\nu32&parity,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait((int)group);\nadd_up(shared,empty,tells,first_part,blocks,stage,parity,sums);\nif(PING_PONG)\nturn_give(1 -(int)group);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\nif(tells)\nbarrier_arrive(empty +(stage?stage - 1:STAGES - 1)*8);\nif(PING_PONG)\nskip_stages(stage,parity,blocks);\n}\n\n__device__ inline void consume(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\n\nu32 group=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP - 1,0),thread=threadIdx.x%WARPGROUP;\nu32 stage=0,parity=0,tiles=SPLIT>1?1:(p.tiles - first + step - 1)/step;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\nint first_part=PING_PONG?0:(int)group*PARTS;\nbool tells=thread<TELLERS;\nu32 told=told_by(thread,rank),empty=address_in(shared + EMPTY,tells?told:rank);\nStaging staging={shared + STAGES*STAGE_BYTES +(threadIdx.x/32 - 4)*(BUFFERS*STAGED_MATRICES*STAGED_BYTES),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared + LOADED +(threadIdx.x/32 - 4)*(LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES),\nshared + ARRIVED +(threadIdx.x/32 - 4)*16,\n0,\n0};\nEpilogue_state state;\nif(PING_PONG&&group==1){\nturn_give(0);\nskip_stages(stage,parity,blocks);\n}\nbool ends=SHARES_LAST&&(tiles - 1)%CONSUMERS==group;\nconstexpr u32 turns=PING_PONG?CONSUMERS:1;\nu32 count=PING_PONG?group:0;\n"
+"Of_columns bias[GROUPS];\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,tile_of(p,first + count*step,rank),0,bias);\nfor(;count<tiles - ends;count +=turns){\nTile tile=tile_of(p,first + count*step,rank);\nfloat sums[PARTS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint warp_row=tile.m*TILE_M + first_part*64 +(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\nask_for_inputs(p,staging,tile,warp_row,0);\nmasks=load_masks(p,tile,warp_row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,empty,tells,group,first_part,blocks,stage,parity,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\nif(SPLIT>1){\ncluster_meets();\nleave_sums(p,tile,shared,rank,sums[0]);\nif(STORES_ASYNC)\nbarrier_wait(shared + RECEIVED,0);\nelse\ncluster_barrier();\nfinish_left(p,state,staging,tile,shared,rank);\n}else{\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\nif(BIAS_FIRST&&i + BOX_GROUPS==GROUPS&&count + turns<tiles)\nload_groups(p,tile_of(p,first +(count + turns)*step,rank),0,bias);\nmemcpy(now,columns +(ALL_AHEAD?i:0),sizeof now);\nif(AHEAD&& !ALL_AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nBox_sums column_sums;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nBox box=box_of(sums[part],ROLLS?0:i);\nNext_box next={part + 1<PARTS||i + BOX_GROUPS<GROUPS,\nwarp_row +(part + 1<PARTS?part + 1:0)*64,part + 1<PARTS?i:i + BOX_GROUPS};\nfinish_box(p,state,staging,tile,warp_row + part*64,part,i,next,now,masks,box,column_sums);\nif(ROLLS)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,group,thread,i,column_sums);\n}\n}\nend_epilogue(p.epilogue,state);\n}\nif(SHARES_LAST){\nTile tile=tile_of(p,first +(tiles - 1)*step,rank);\nint part=ends,first_row=tile.m*TILE_M +(int)(thread/32)*16,row=first_row + part*64;\nfloat kept[TILE_N/2];\nOf_columns columns[BOX_GROUPS];\n",
+"ask_for_inputs(p,staging,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(bias,sums);\nadd_up_last(shared,empty,tells,group,blocks,stage,parity,sums,kept);\n}else{\nstages_are_left(blocks);\nboth_meet();\nread_parked(parked_in(shared,stage),thread,kept);\n}\nif(HAS_BGRAD)\nwarpgroup_meets((int)group);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\n#pragma unroll 1\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nBox box=box_of(kept,0);\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\nmemcpy(now,columns,sizeof now);\nif(AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nNext_box next={i + BOX_GROUPS<GROUPS,row,i + BOX_GROUPS};\nfinish_box(p,state,staging,tile,row,part,i,next,now,masks,box,column_sums);\nif(HAS_BGRAD)\nleft_in(shared,stage).leave(part,thread,i,column_sums);\ndrop_first_box(kept);\n}\nif(HAS_BGRAD)\nboth_meet();\nif(HAS_BGRAD)\nstore_left_sums(p,tile,left_in(shared,stage));\nend_epilogue(p.epilogue,state);\n}\nif(STAGED)\nasm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n\n\n__device__ inline u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\nextern __shared__ __align__(1024)u8 memory[];\nu32 shared=shared_address(memory),rank=CLUSTER>1?cluster_rank():0;\nu32 step=gridDim.x/CLUSTER;\nif(shared%1024)\n__trap();\nif(threadIdx.x==0){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared + FULL + i*8,1);\nbarrier_init(shared + EMPTY + i*8,((PING_PONG?1:CONSUMERS)+ SUMMERS)*TELLERS);\n}\n"
+"for(int i=0;i<(LOADED_MATRICES?2*WARPS:0);i++)\nbarrier_init(shared + ARRIVED + i*8,1);\nif(SPLIT>1)\nbarrier_init(shared + RECEIVED,1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared + LEFT + i*8,4);\nbarrier_init(shared + TAKEN + i*8,1);\n}\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\nif(threadIdx.x>=32)\nafter_launches_before();\nif(threadIdx.x<WARPGROUP){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,rank,first_tile(),step);\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,rank,first_tile(),step);\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32 + CONSUMERS*32)\nadd_column_sums(p,shared,rank,first_tile(),step);\n__syncwarp();\nif(SPLIT>1&&SUMMED)\ncluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !STORES_ASYNC)\ncluster_barrier();\nif(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32 - 1);\n}else{\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\nconsume(p,shared,rank,first_tile(),step);\n}\n\nif(CLUSTER>1&&(SPLIT==1||SUMMED))\ncluster_meets();\n}\n",
   NULL};
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_operations_cuh[] = {
-"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n"
-"#define GEMMEPI_ACC        F32\n#define GEMMEPI_A_TYPE     F32\n#define GEMMEPI_B_TYPE     F32\n#define GEMMEPI_W_TYPE     F32\n#define GEMMEPI_DY_TYPE    F32\n#define GEMMEPI_Y_TYPE     F32\n#define GEMMEPI_DA_TYPE    F32\n#define GEMMEPI_DB_TYPE    F32\n#define GEMMEPI_DW_TYPE    F32\n"
-"#define GEMMEPI_CAST       0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{\nOP_ACTIVATION=1,OP_ACTIVATION_BACKWARD,OP_GATED,OP_GATED_BACKWARD,OP_LERP,OP_LERP_BACKWARD,OP_BIAS_GRAD,OP_CAST\n};\n\ntemplate<int Tensor>struct Type_of;\n"
-"template<>struct Type_of<IN_A>{typedef GEMMEPI_A_TYPE type;};\ntemplate<>struct Type_of<IN_B>{typedef GEMMEPI_B_TYPE type;};\ntemplate<>struct Type_of<IN_W>{typedef GEMMEPI_W_TYPE type;};\ntemplate<>struct Type_of<IN_DY>{typedef GEMMEPI_DY_TYPE type;};\n"
-"template<>struct Type_of<OUT_Y>{typedef GEMMEPI_Y_TYPE type;};\ntemplate<>struct Type_of<OUT_DA>{typedef GEMMEPI_DA_TYPE type;};\ntemplate<>struct Type_of<OUT_DB>{typedef GEMMEPI_DB_TYPE type;};\ntemplate<>struct Type_of<OUT_DW>{typedef GEMMEPI_DW_TYPE type;};\n"
-"template<int Tensor>using Type=typename Type_of<Tensor>::type;\n\ntypedef Amax_of<Type<IN_A>>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\ntemplate<int Tensor>constexpr bool USED=(GEMMEPI_USED>>Tensor&1)!=0;\n"
-"constexpr bool CAST_SCALE=(GEMMEPI_CAST&1)!=0,CAST_AMAX=(GEMMEPI_CAST&2)!=0;\n\n#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n\n\n"
-"template<int Tensor>constexpr int SIZE=USED<Tensor> ?sizeof(Type<Tensor>):1;\ntemplate<int X,int Y>constexpr int LARGER=X>Y?X:Y;\ntemplate<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor + 1>>;\nconstexpr int LARGEST_SIZE=\n"
-"LARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest;\nbool near_a;\nAcc scale;\n};\n"
-"__device__ inline Scalars scalars_of(const gemmepi__operation_params&p){\nScalars s;\ns.parameter=(Acc)p.parameter;\ns.weight=(Acc)p.weight;\ns.rest=(Acc)(1 - p.weight);\ns.near_a=p.weight> -0.5&&p.weight<0.5;\ns.scale=CAST_SCALE?(Acc)*p.scale:Acc(1);\nreturn s;\n}\n\n\n"
-"__device__ inline void operate(Acc(&v)[TENSORS],const Scalars&s){\nconstexpr int operation=GEMMEPI_OPERATION;\nif constexpr(operation==OP_ACTIVATION){\nv[OUT_Y]=activate<GEMMEPI_ACTIVATION>(v[IN_A],s.parameter);\n}else if constexpr(operation==OP_ACTIVATION_BACKWARD){\n"
-"v[OUT_DA]=times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_A],s.parameter);\n}else if constexpr(operation==OP_GATED){\nv[OUT_Y]=times_activation<GEMMEPI_ACTIVATION>(v[IN_A],v[IN_B],s.parameter);\n}else if constexpr(operation==OP_GATED_BACKWARD){\nif(USED<OUT_DA>)\n"
-"v[OUT_DA]=times_activation<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_B],s.parameter);\nif(USED<OUT_DB>){\nAcc dy[1]={v[IN_DY]},value[1]={v[IN_A]},gate[1]={v[IN_B]},db[1];\ngate_gradients<GEMMEPI_ACTIVATION>(dy,value,gate,s.parameter,db);\nv[OUT_DB]=db[0];\n}\n}else if constexpr(operation==OP_LERP){\n"
-"Acc a=v[IN_A],b=v[IN_B],w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1 - w:s.rest;\nbool near_a=USED<IN_W> ?w>Acc(-0.5)&&w<Acc(0.5):s.near_a;\nv[OUT_Y]=near_a?a + w*(b - a):b -(b - a)*rest;\n}else if constexpr(operation==OP_LERP_BACKWARD){\n"
-"Acc w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1 - w:s.rest;\nv[OUT_DA]=rest*v[IN_DY];\nv[OUT_DB]=w*v[IN_DY];\nif(USED<OUT_DW>)\nv[OUT_DW]=v[IN_DY]*(v[IN_B]- v[IN_A]);\n}else{\nv[OUT_Y]=CAST_SCALE?v[IN_A]*s.scale:v[IN_A];\n}\n}\n\n\n"
+"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n#define GEMMEPI_ACC        F32\n#define GEMMEPI_A_TYPE     F32\n#define GEMMEPI_B_TYPE     F32\n#define GEMMEPI_W_TYPE     F32\n#define GEMMEPI_DY_TYPE    F32\n#define GEMMEPI_Y_TYPE     F32\n#define GEMMEPI_DA_TYPE    F32\n#define GEMMEPI_DB_TYPE    F32\n#define GEMMEPI_DW_TYPE    F32\n#define GEMMEPI_CAST       0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{\nOP_ACTIVATION=1,OP_ACTIVATION_BACKWARD,OP_GATED,OP_GATED_BACKWARD,OP_LERP,OP_LERP_BACKWARD,OP_BIAS_GRAD,OP_CAST\n};\n\ntemplate<int Tensor>struct Type_of;\ntemplate<>struct Type_of<IN_A>{typedef GEMMEPI_A_TYPE type;};\ntemplate<>struct Type_of<IN_B>{typedef GEMMEPI_B_TYPE type;};\ntemplate<>struct Type_of<IN_W>{typedef GEMMEPI_W_TYPE type;};\ntemplate<>struct Type_of<IN_DY>{typedef GEMMEPI_DY_TYPE type;};\ntemplate<>struct Type_of<OUT_Y>{typedef GEMMEPI_Y_TYPE type;};\ntemplate<>struct Type_of<OUT_DA>{typedef GEMMEPI_DA_TYPE type;};\ntemplate<>struct Type_of<OUT_DB>{typedef GEMMEPI_DB_TYPE type;};\ntemplate<>struct Type_of<OUT_DW>{typedef GEMMEPI_DW_TYPE type;};\ntemplate<int Tensor>using Type=typename Type_of<Tensor>::type;\n\ntypedef Amax_of<Type<IN_A>>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\ntemplate<int Tensor>constexpr bool USED=(GEMMEPI_USED>>Tensor&1)!=0;\nconstexpr bool CAST_SCALE=(GEMMEPI_CAST&1)!=0,CAST_AMAX=(GEMMEPI_CAST&2)!=0;\n\n#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n\n\ntemplate<int Tensor>constexpr int SIZE=USED<Tensor> ?sizeof(Type<Tensor>):1;\ntemplate<int X,int Y>constexpr int LARGER=X>Y?X:Y;\n"
+"template<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor + 1>>;\nconstexpr int LARGEST_SIZE=\nLARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest;\nbool near_a;\nAcc scale;\n};\n__device__ inline Scalars scalars_of(const gemmepi__operation_params&p){\nScalars s;\ns.parameter=(Acc)p.parameter;\ns.weight=(Acc)p.weight;\ns.rest=(Acc)(1 - p.weight);\ns.near_a=p.weight> -0.5&&p.weight<0.5;\ns.scale=CAST_SCALE?(Acc)*p.scale:Acc(1);\nreturn s;\n}\n\n\n__device__ inline void operate(Acc(&v)[TENSORS],const Scalars&s){\nconstexpr int operation=GEMMEPI_OPERATION;\nif constexpr(operation==OP_ACTIVATION){\nv[OUT_Y]=activate<GEMMEPI_ACTIVATION>(v[IN_A],s.parameter);\n}else if constexpr(operation==OP_ACTIVATION_BACKWARD){\nv[OUT_DA]=times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_A],s.parameter);\n}else if constexpr(operation==OP_GATED){\nv[OUT_Y]=times_activation<GEMMEPI_ACTIVATION>(v[IN_A],v[IN_B],s.parameter);\n}else if constexpr(operation==OP_GATED_BACKWARD){\nif(USED<OUT_DA>)\nv[OUT_DA]=times_activation<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_B],s.parameter);\nif(USED<OUT_DB>){\nAcc dy[1]={v[IN_DY]},value[1]={v[IN_A]},gate[1]={v[IN_B]},db[1];\ngate_gradients<GEMMEPI_ACTIVATION>(dy,value,gate,s.parameter,db);\nv[OUT_DB]=db[0];\n}\n}else if constexpr(operation==OP_LERP){\nAcc a=v[IN_A],b=v[IN_B],w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1 - w:s.rest;\nbool near_a=USED<IN_W> ?w>Acc(-0.5)&&w<Acc(0.5):s.near_a;\nv[OUT_Y]=near_a?a + w*(b - a):b -(b - a)*rest;\n}else if constexpr(operation==OP_LERP_BACKWARD){\nAcc w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1 - w:s.rest;\nv[OUT_DA]=rest*v[IN_DY];\nv[OUT_DB]=w*v[IN_DY];\nif(USED<OUT_DW>)\nv[OUT_DW]=v[IN_DY]*(v[IN_B]- v[IN_A]);\n}else{\nv[OUT_Y]=CAST_SCALE?v[IN_A]*s.scale:v[IN_A];\n}\n}\n\n\n"
 "template<int Tensor>using Vector=Words<Type<Tensor>,VECTOR>;\n\n\n\n",
-"__device__ inline void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\nif(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\n"
-"#pragma unroll\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>__device__ inline void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\n"
-"template<int Tensor>__device__ inline Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>__device__ inline void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\n#pragma unroll\n"
-"for(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\nreturn words_of(read_elements<VECTOR>(from,valid));\n}\n"
-"template<int Tensor>__device__ inline void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\n"
-"to[i]=run.at[i];\n}\n}\n",
+"__device__ inline void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\nif(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\n#pragma unroll\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>__device__ inline void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\ntemplate<int Tensor>__device__ inline Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>__device__ inline void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\nreturn words_of(read_elements<VECTOR>(from,valid));\n}\ntemplate<int Tensor>__device__ inline void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n",
   NULL};
 #endif
 
 static const char *const gemmepi__source_pack_cu[] = {
-"#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\n__device__ inline void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n"
-": \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\n__device__ inline void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n"
-": \"memory\");\n}\n\n\n__device__ inline void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first + 16,words + 4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i + 2]:words[i];\n"
-"#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i + 1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\nto[i]=__funnelshift_r(words[i],words[i + 1],(u32)(address&2)*8);\n}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns - run.column;\nconst u16*x=start_of_run<const u16>(p.x,run);\nu32 words[4]={};\n"
-"if(run.column>=RUN&&left>=2*RUN){\nload_across(x,words);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<left)\nwords[i/2]|=(u32)x[i]<<i%2*16;\n}\nstore_unit(start_of_run<u16>(p.out,run),words);\n}\n",
+"#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\n__device__ inline void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\n__device__ inline void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\n__device__ inline void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first + 16,words + 4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i + 2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i + 1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\nto[i]=__funnelshift_r(words[i],words[i + 1],(u32)(address&2)*8);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns - run.column;\nconst u16*x=start_of_run<const u16>(p.x,run);\nu32 words[4]={};\nif(run.column>=RUN&&left>=2*RUN){\nload_across(x,words);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<left)\nwords[i/2]|=(u32)x[i]<<i%2*16;\n}\nstore_unit(start_of_run<u16>(p.out,run),words);\n}\n",
   NULL};
 
 static const char *const gemmepi__source_params_h[] = {
-"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n"
-"}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\n"
-"double alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n"
-"}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n"
-"}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\n"
-"struct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\n"
-"gemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\n"
-"gemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\n}gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\ntypedef struct gemmepi__operation_params{\n"
-"double parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\n"
-"typedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n"
-"}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\n"
-"void*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\n"
-"long long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n",
+"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\n"
+"gemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\n}gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n",
   NULL};
 
 static const char *const gemmepi__source_pass_cu[] = {
-"#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT  1\n#define GEMMEPI_PARTS        1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\n"
-"constexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\n"
-"constexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\n"
-"struct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n__device__ inline void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\n"
-"long long row=rows.first +(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data +\n"
-"offset(params.product,rows.item,row,rows.column + half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\n"
-"__device__ inline void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data +\n"
-"offset(params.product,rows.item,row,rows.column + half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\nrun_to_acc(run_of(read_run<ALIGNED>(from + part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
-"v[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\n"
-"u32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x - part*p.column_tiles)*blockDim.x*RUN + threadIdx.x*RUN;\nlong long row=(long long)(part - item*p.row_tiles)*params.row_steps*blockDim.y + threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n - column>=RUN?RUN:(int)(p.n - column);\n"
-"int most=row>=p.m?0:p.m - row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m - row + blockDim.y - 1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\n"
-"Fetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first +=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\n"
-"fetch(params,state,rows,first + r + AT_ONCE,ahead[r]);\nif(first + r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row +(long long)(first + r)*blockDim.y;\nadd_parts(params,rows,at,v);\n"
-"epilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\n"
-"store_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n",
+"#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT  1\n#define GEMMEPI_PARTS        1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n__device__ inline void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first +(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data +\noffset(params.product,rows.item,row,rows.column + half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\n__device__ inline void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data +\noffset(params.product,rows.item,row,rows.column + half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
+"run_to_acc(run_of(read_run<ALIGNED>(from + part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x - part*p.column_tiles)*blockDim.x*RUN + threadIdx.x*RUN;\nlong long row=(long long)(part - item*p.row_tiles)*params.row_steps*blockDim.y + threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n - column>=RUN?RUN:(int)(p.n - column);\nint most=row>=p.m?0:p.m - row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m - row + blockDim.y - 1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nFetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first +=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first + r + AT_ONCE,ahead[r]);\nif(first + r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row +(long long)(first + r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n",
   NULL};
 
 static const char *const gemmepi__source_reduce_cu[] = {
-"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\n"
-"constexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\n__device__ inline double whole_scale(const float*scale,long long outer){\n"
-"return GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\n__device__ inline void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out + line*p.out_stride + at;\nif(GEMMEPI_ACCUMULATE)\n"
-"sum +=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n__device__ inline double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last - first + step - 1)/step):0,i=0;\n"
-"double sum=0;\nx +=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x +=stride)\nif(i + j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\n"
-"sum +=to_acc<double>(values[j]);\nelse if(i + j<count)\nsum +=to_acc<double>(values[j])*factors.at[(first +(long long)(i + j)*step)/SCALE_STEPS*factors.step];\ni +=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\n"
-"gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns + COLUMNS - 1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
-"long long column=(long long)(blockIdx.x - line*column_tiles)*COLUMNS + threadIdx.x;\nlong long first=(line - item*(u32)p.parts)*p.part_rows;\nlong long last=first + p.part_rows<p.rows?first + p.part_rows:p.rows;\nconst float*scale=p.scale.data + item*p.scale.stride;\n"
-"shared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data + item*p.x.stride + column,p.x.ld,first + threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\n"
-"if(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y + half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\n"
-"gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[LINE_THREADS];\nu32 item=blockIdx.x/(u32)p.rows;\nlong long row=blockIdx.x - item*(u32)p.rows;\nconst float*scale=p.scale.data + item*p.scale.stride;\nshared[threadIdx.x]=\n"
-"sum_up((const GEMMEPI_X_TYPE*)p.x.data + item*p.x.stride + row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\n"
-"shared[threadIdx.x]+=shared[threadIdx.x + half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n",
+"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\n__device__ inline double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\n__device__ inline void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out + line*p.out_stride + at;\nif(GEMMEPI_ACCUMULATE)\nsum +=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n__device__ inline double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last - first + step - 1)/step):0,i=0;\ndouble sum=0;\nx +=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x +=stride)\nif(i + j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum +=to_acc<double>(values[j]);\nelse if(i + j<count)\nsum +=to_acc<double>(values[j])*factors.at[(first +(long long)(i + j)*step)/SCALE_STEPS*factors.step];\ni +=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns + COLUMNS - 1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
+"long long column=(long long)(blockIdx.x - line*column_tiles)*COLUMNS + threadIdx.x;\nlong long first=(line - item*(u32)p.parts)*p.part_rows;\nlong long last=first + p.part_rows<p.rows?first + p.part_rows:p.rows;\nconst float*scale=p.scale.data + item*p.scale.stride;\nshared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data + item*p.x.stride + column,p.x.ld,first + threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y + half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[LINE_THREADS];\nu32 item=blockIdx.x/(u32)p.rows;\nlong long row=blockIdx.x - item*(u32)p.rows;\nconst float*scale=p.scale.data + item*p.scale.stride;\nshared[threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data + item*p.x.stride + row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x + half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n",
   NULL};
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_scaled_cu[] = {
-"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE   F32\n#define GEMMEPI_Y_TYPE   E4M3\n#define GEMMEPI_ACC      F32\n#define GEMMEPI_MODE     3\n#define GEMMEPI_K_FAST   1\n"
-"#define GEMMEPI_VECTORS  0\n#define GEMMEPI_SCALE    2\n#define GEMMEPI_AMAX     0\n#define GEMMEPI_STORES   1\n#define GEMMEPI_SLOW     64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\n"
-"typedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int WIDE= !GEMMEPI_VECTORS?1:16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n"
-"constexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\n"
-"constexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\n__device__ inline int group_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\n"
-"__device__ inline long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+ SCALE_STEPS - 1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\n"
-"return 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows + row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps + k/SCALE_STEPS)*rows + row;\nlong long line=(steps + 3)/4*4;\nreturn(item*((rows + SCALE_STEPS - 1)/SCALE_STEPS)+ row/SCALE_STEPS)*line + k/SCALE_STEPS;\n}\n\n"
-"__device__ inline float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\n__device__ inline double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\n__device__ inline float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\n"
-"Acc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax - amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\n"
-"long long fast=(long long)(blockIdx.x - rest*p.tiles[0])*TILE,slow=(long long)(rest - item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]- fast<TILE?(int)(p.extent[0]- fast):TILE;\nint extent_slow=p.extent[1]- slow<SLOW?(int)(p.extent[1]- slow):SLOW;\n"
-"const A*a=(const A*)p.a + fast*p.stride_a[0]+ slow*p.stride_a[1];\nY*y=(Y*)p.y + fast*p.stride_y[0]+ slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer - next*extent;\na +=at*p.stride_a[d];\ny +=at*p.stride_y[d];\nouter=next;\n}\n"
-"int groups=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast - i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<groups)\n"
-"factor[threadIdx.x]=p.scale[place_of(p,item,fast +(K_FAST?0:threadIdx.x),slow +(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j + v*ROWS;\nconst A*from=a + row*p.stride_a[1]+ i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\n"
-"return*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\n",
-"if(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\n"
-"for(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\n"
-"if(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j + v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i + e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\n"
-"all=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<groups){\nlong long at=place_of(p,item,fast +(K_FAST?0:threadIdx.x),slow +(K_FAST?threadIdx.x:0));\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\n"
-"float scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\n"
-"if(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax + at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\n"
-"for(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j + v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[group_of(i + e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\n"
+"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE   F32\n#define GEMMEPI_Y_TYPE   E4M3\n#define GEMMEPI_ACC      F32\n#define GEMMEPI_MODE     3\n#define GEMMEPI_K_FAST   1\n#define GEMMEPI_VECTORS  0\n#define GEMMEPI_SCALE    2\n#define GEMMEPI_AMAX     0\n#define GEMMEPI_STORES   1\n#define GEMMEPI_SLOW     64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int WIDE= !GEMMEPI_VECTORS?1:16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\n__device__ inline int group_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\n__device__ inline long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+ SCALE_STEPS - 1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows + row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps + k/SCALE_STEPS)*rows + row;\nlong long line=(steps + 3)/4*4;\nreturn(item*((rows + SCALE_STEPS - 1)/SCALE_STEPS)+ row/SCALE_STEPS)*line + k/SCALE_STEPS;\n}\n\n__device__ inline float number_of(u32 bits){\n"
+"return __uint_as_float(bits);\n}\n__device__ inline double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\n__device__ inline float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax - amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x - rest*p.tiles[0])*TILE,slow=(long long)(rest - item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]- fast<TILE?(int)(p.extent[0]- fast):TILE;\nint extent_slow=p.extent[1]- slow<SLOW?(int)(p.extent[1]- slow):SLOW;\nconst A*a=(const A*)p.a + fast*p.stride_a[0]+ slow*p.stride_a[1];\nY*y=(Y*)p.y + fast*p.stride_y[0]+ slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer - next*extent;\na +=at*p.stride_a[d];\ny +=at*p.stride_y[d];\nouter=next;\n}\nint groups=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast - i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<groups)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast +(K_FAST?0:threadIdx.x),slow +(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j + v*ROWS;\nconst A*from=a + row*p.stride_a[1]+ i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\n"
+"words[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\n",
+"if(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j + v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i + e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<groups){\nlong long at=place_of(p,item,fast +(K_FAST?0:threadIdx.x),slow +(K_FAST?threadIdx.x:0));\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax + at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j + v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[group_of(i + e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\n"
 "Y*to=y + row*p.stride_y[1]+ i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n",
   NULL};
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_sum_cu[] = {
-"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT     OUT_Y\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS    0\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_AT_ONCE    8\n"
-"#define GEMMEPI_KEPT       1\n#define GEMMEPI_ONE_AXIS   0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\n"
-"template<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>__device__ inline Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\n"
-"if constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+ at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\nline.words=words_of(run);\n}else if(valid>=WIDE){\n"
-"line.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\nstruct Lines{\nLine<IN_A>a;\nLine<IN_B>b;\nLine<IN_W>w;\nLine<IN_DY>dy;\n};\n\n"
-"template<int Tensor>__device__ inline void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\n#pragma unroll\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n\n"
-"__device__ inline void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\ntake_line(lines.a,v);\ntake_line(lines.b,v);\ntake_line(lines.w,v);\ntake_line(lines.dy,v);\n#pragma unroll\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\n#pragma unroll\n"
-"for(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\nstruct Index{\nlong long at[4];\n};\n__device__ inline Index operator+(const Index&x,const Index&y){\n"
-"return{x.at[0]+ y.at[0],x.at[1]+ y.at[1],x.at[2]+ y.at[2],x.at[3]+ y.at[3]};\n}\n\n\n__device__ inline Index index_of(const gemmepi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\n"
-"long long extent=d==0&&lines?(axes.extent[d]+ WIDE - 1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d + 1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index - rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\n"
-"#define GEMMEPI_ADD(Tensor)                       \\\nif(USED<Tensor>)                            \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\nGEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n#undef GEMMEPI_ADD\nindex=rest;\n}\nreturn result;\n}\n\n"
-"__device__ inline Lines load_lines(const gemmepi__sum_params&p,const Index&index,int valid){\nreturn{load_line<IN_A>(p,index.at[IN_A],valid),load_line<IN_B>(p,index.at[IN_B],valid),\nload_line<IN_W>(p,index.at[IN_W],valid),load_line<IN_DY>(p,index.at[IN_DY],valid)};\n}\n\n\n"
-"__device__ inline Index steps_of(const gemmepi__sum_params&p,long long count){\nIndex result={};\n#define GEMMEPI_STEP(Tensor)  \\\nif(USED<Tensor>)        \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\nGEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n#undef GEMMEPI_STEP\nreturn result;\n}\n\n\n\n\n"
-"__device__ inline void finish(const gemmepi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count + index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\n"
-"long long next=d + 1<p.kept.rank?rest/p.kept.extent[d]:0;\nat +=(rest - next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+ at;\nif(GEMMEPI_ACCUMULATE)\nsum +=to_acc<double>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\n",
-"template<int N>__device__ inline Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\nreturn x[0];\n}else{\nAcc pairs[N/2];\n#pragma unroll\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+ x[2*i + 1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\n"
-"__device__ inline void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\nsum_of_rows<Count/2>(rows + Count/2,s,exist + Count/2,others);\n"
-"#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\n"
-"u32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x + threadIdx.x;\nlong long lines=(p.kept.extent[0]+ WIDE - 1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\nlong long line=(long long)(blockIdx.x - part*p.kept_blocks)*blockDim.x + threadIdx.x,first;\n"
-"Index base=index_of(p.kept,line,true,first);\nint valid=line<kept?p.kept.extent[0]- first<WIDE?(int)(p.kept.extent[0]- first):WIDE:0;\nlong long row=part*p.part_count + threadIdx.y,end=(part + 1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\n"
-"Index next=GEMMEPI_ONE_AXIS?base + steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row +=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=row +(long long)r*blockDim.y;\n"
-"if(!GEMMEPI_ONE_AXIS)\nnext=base + index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next + step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\n#pragma unroll\n"
-"for(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}\n}\n}\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\n"
-"shared[i*THREADS + thread]=sums[i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS + thread]+=shared[i*THREADS + thread + half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\n"
-"finish(p,part,line/lines*p.kept.extent[0]+ first + i,shared[i*THREADS + thread]);\n}\n\n#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\n"
-"u32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x + threadIdx.x;\nlong long index=(long long)(blockIdx.x - part*p.kept_blocks)*blockDim.y + threadIdx.y,unused;\nbool exists=index<p.kept_count;\nIndex base=index_of(p.kept,exists?index:0,false,unused);\n"
-"long long line=part*p.part_count + threadIdx.x,end=(part + 1)*p.part_count;\nend= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base + steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\n"
-"for(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base + index_of(p.summed,at<end?at:line,true,first);\n"
-"valid[r]=at>=end?0:p.summed.extent[0]- first<WIDE?(int)(p.summed.extent[0]- first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next + step;\n}\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\n"
-"sum +=sum_of(values);\nelse\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsum +=values[i];\n}\n}\n",
-"for(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum +=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n__syncthreads();\nfor(u32 other=1;other<blockDim.x/32;other++)\nsum=threadIdx.x==0?sum + warps[thread/32 + other]:sum;\n}\n"
-"if(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n",
+"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT     OUT_Y\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS    0\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_AT_ONCE    8\n#define GEMMEPI_KEPT       1\n#define GEMMEPI_ONE_AXIS   0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>__device__ inline Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+ at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\nline.words=words_of(run);\n}else if(valid>=WIDE){\nline.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\nstruct Lines{\nLine<IN_A>a;\nLine<IN_B>b;\nLine<IN_W>w;\nLine<IN_DY>dy;\n};\n\ntemplate<int Tensor>__device__ inline void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\n#pragma unroll\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n\n__device__ inline void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\ntake_line(lines.a,v);\ntake_line(lines.b,v);\ntake_line(lines.w,v);\ntake_line(lines.dy,v);\n#pragma unroll\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\nstruct Index{\n"
+"long long at[4];\n};\n__device__ inline Index operator+(const Index&x,const Index&y){\nreturn{x.at[0]+ y.at[0],x.at[1]+ y.at[1],x.at[2]+ y.at[2],x.at[3]+ y.at[3]};\n}\n\n\n__device__ inline Index index_of(const gemmepi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\nlong long extent=d==0&&lines?(axes.extent[d]+ WIDE - 1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d + 1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index - rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\n#define GEMMEPI_ADD(Tensor)                       \\\nif(USED<Tensor>)                            \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\nGEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n#undef GEMMEPI_ADD\nindex=rest;\n}\nreturn result;\n}\n\n__device__ inline Lines load_lines(const gemmepi__sum_params&p,const Index&index,int valid){\nreturn{load_line<IN_A>(p,index.at[IN_A],valid),load_line<IN_B>(p,index.at[IN_B],valid),\nload_line<IN_W>(p,index.at[IN_W],valid),load_line<IN_DY>(p,index.at[IN_DY],valid)};\n}\n\n\n__device__ inline Index steps_of(const gemmepi__sum_params&p,long long count){\nIndex result={};\n#define GEMMEPI_STEP(Tensor)  \\\nif(USED<Tensor>)        \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\nGEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n#undef GEMMEPI_STEP\nreturn result;\n}\n\n\n\n\n__device__ inline void finish(const gemmepi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count + index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\nlong long next=d + 1<p.kept.rank?rest/p.kept.extent[d]:0;\nat +=(rest - next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+ at;\nif(GEMMEPI_ACCUMULATE)\nsum +=to_acc<double>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\n",
+"template<int N>__device__ inline Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\nreturn x[0];\n}else{\nAcc pairs[N/2];\n#pragma unroll\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+ x[2*i + 1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\n__device__ inline void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\nsum_of_rows<Count/2>(rows + Count/2,s,exist + Count/2,others);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x + threadIdx.x;\nlong long lines=(p.kept.extent[0]+ WIDE - 1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\nlong long line=(long long)(blockIdx.x - part*p.kept_blocks)*blockDim.x + threadIdx.x,first;\nIndex base=index_of(p.kept,line,true,first);\nint valid=line<kept?p.kept.extent[0]- first<WIDE?(int)(p.kept.extent[0]- first):WIDE:0;\nlong long row=part*p.part_count + threadIdx.y,end=(part + 1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\nIndex next=GEMMEPI_ONE_AXIS?base + steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row +=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=row +(long long)r*blockDim.y;\nif(!GEMMEPI_ONE_AXIS)\nnext=base + index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next + step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\n"
+"#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}\n}\n}\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS + thread]=sums[i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS + thread]+=shared[i*THREADS + thread + half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\nfinish(p,part,line/lines*p.kept.extent[0]+ first + i,shared[i*THREADS + thread]);\n}\n\n#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x + threadIdx.x;\nlong long index=(long long)(blockIdx.x - part*p.kept_blocks)*blockDim.y + threadIdx.y,unused;\nbool exists=index<p.kept_count;\nIndex base=index_of(p.kept,exists?index:0,false,unused);\nlong long line=part*p.part_count + threadIdx.x,end=(part + 1)*p.part_count;\nend= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base + steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base + index_of(p.summed,at<end?at:line,true,first);\nvalid[r]=at>=end?0:p.summed.extent[0]- first<WIDE?(int)(p.summed.extent[0]- first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next + step;\n}\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum +=sum_of(values);\nelse\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsum +=values[i];\n}\n}\n",
+"for(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum +=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n__syncthreads();\nfor(u32 other=1;other<blockDim.x/32;other++)\nsum=threadIdx.x==0?sum + warps[thread/32 + other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n",
   NULL};
 #endif
 
 static const char *const gemmepi__source_transpose_cu[] = {
-"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\n"
-"constexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS,AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE + 1];\n"
-"u32 across=(u32)((p.columns + TILE - 1)/TILE),of_item=across*(u32)((p.rows + TILE - 1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x - item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x - item*of_item - of_lines*across)*TILE;\n"
-"int lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nint rows_left=p.rows - row<TILE?(int)(p.rows - row):TILE;\nint columns_left=p.columns - column<TILE?(int)(p.columns - column):TILE;\nafter_launches_before();\nconst u32*x=(const u32*)p.x.data + item*p.x.stride + row*p.x.ld + column;\n"
-"u32*out=(u32*)p.out.data + item*p.out.stride + column*p.out.ld + row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line + i*AT_ONCE<rows_left&&lane<columns_left?x[(line + i*AT_ONCE)*p.x.ld + lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\n"
-"square[line + i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line + i*AT_ONCE<columns_left&&lane<rows_left)\nout[(line + i*AT_ONCE)*p.out.ld + lane]=square[lane][line + i*AT_ONCE];\n}\n",
+"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS,AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE + 1];\nu32 across=(u32)((p.columns + TILE - 1)/TILE),of_item=across*(u32)((p.rows + TILE - 1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x - item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x - item*of_item - of_lines*across)*TILE;\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nint rows_left=p.rows - row<TILE?(int)(p.rows - row):TILE;\nint columns_left=p.columns - column<TILE?(int)(p.columns - column):TILE;\nafter_launches_before();\nconst u32*x=(const u32*)p.x.data + item*p.x.stride + row*p.x.ld + column;\nu32*out=(u32*)p.out.data + item*p.out.stride + column*p.out.ld + row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line + i*AT_ONCE<rows_left&&lane<columns_left?x[(line + i*AT_ONCE)*p.x.ld + lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line + i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line + i*AT_ONCE<columns_left&&lane<rows_left)\nout[(line + i*AT_ONCE)*p.out.ld + lane]=square[lane][line + i*AT_ONCE];\n}\n",
   NULL};
 
 static const char *const gemmepi__source_types_cuh[] = {
-"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n"
-"#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n\n__device__ inline void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n"
-"#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\n"
-"static constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\ntemplate<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\n"
-"const float*at;\nlong long step;\n};\ntemplate<int Mode>\n__device__ inline Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale + outer,extent};\n"
-"return{scale + outer/SCALE_STEPS*((k + 4*SCALE_STEPS - 1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\n"
-"__device__ inline float to_f32(F32 x){\nreturn x;\n}\n__device__ inline float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\n__device__ inline float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\n"
-"__device__ inline float to_f32(I8 x){\nreturn(float)x;\n}\n__device__ inline float to_f32(I32 x){\nreturn(float)x;\n}\n__device__ inline void from_f32(float x,F32&y){\ny=x;\n}\n__device__ inline void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\n"
-"__device__ inline void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits + 0x7fff +(bits>>16&1))>>16);\n#endif\n}\n"
-"__device__ inline void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\n"
-"asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nu32 wide;\n"
-"if constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>__device__ inline u32 encode_fp8(float x){\nconstexpr int shift=23 - T::MANTISSA;\n\n"
-"constexpr u32 rounder=(u32)(127 + 23 + 1 - T::BIAS - T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128 - T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+ __uint_as_float(rounder))- rounder;\nelse\n"
-"code=((size +(1u<<(shift - 1))- 1 +(size>>shift&1))>>shift)-\n((u32)(127 - T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\n"
-"return(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>__device__ inline u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\n",
-"float size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127 + 120)<<23);\nF16 y;\nfrom_f32(size,y);\nreturn(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n"
-"#endif\n\ntemplate<class T>__device__ inline F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\n__device__ inline float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\n"
-"__device__ inline void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\n__device__ inline void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\n__device__ inline I32 wrap(double x){\n"
-"return x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>__device__ inline A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\n"
-"template<class T,class A>__device__ inline T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\n"
-"float cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>__device__ inline To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\n"
-"else if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\n__device__ inline int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\n"
-"template<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\ntypedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\n"
-"template<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\nWord at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>__device__ inline Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\n"
-"memcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>__device__ inline Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>__device__ inline Words<To>convert_run(const Words<T> &x){\n"
-"if constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\n"
-"to.at[i]=convert<To>(F16{(u16)two});\nto.at[i + 1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i + 1]=convert<To>(from.at[i + 1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\n"
-"template<class A,class T,int N>__device__ inline void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i + 1].bits<<8));\n"
-"values[i]=to_acc<A>(F16{(u16)two});\nvalues[i + 1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i + 1]=to_acc<A>(x.at[i + 1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>__device__ inline void words_to_acc(const Words<T,N> &words,A(&values)[N]){\n"
-"if constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i + 1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\n",
-"run_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>__device__ inline Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\n"
-"u16 two=pack_fp8<T>(values[i],values[i + 1]);\ny.at[i].bits=(u8)two;\ny.at[i + 1].bits=(u8)(two>>8);\n}else{\ny.at[i]=from_acc<T>(values[i]);\ny.at[i + 1]=from_acc<T>(values[i + 1]);\n}\n}\nreturn y;\n}\n\n\n"
-"template<int N=RUN,class T>__device__ inline Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>__device__ inline Words<T>read_run(const T*from,int valid){\n"
-"if(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\n__device__ inline void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\n"
-"if(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n",
+"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n\n__device__ inline void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\ntemplate<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\n__device__ inline Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale + outer,extent};\nreturn{scale + outer/SCALE_STEPS*((k + 4*SCALE_STEPS - 1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\n__device__ inline float to_f32(F32 x){\nreturn x;\n}\n__device__ inline float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\n__device__ inline float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\n__device__ inline float to_f32(I8 x){\nreturn(float)x;\n}\n"
+"__device__ inline float to_f32(I32 x){\nreturn(float)x;\n}\n__device__ inline void from_f32(float x,F32&y){\ny=x;\n}\n__device__ inline void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\n__device__ inline void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits + 0x7fff +(bits>>16&1))>>16);\n#endif\n}\n__device__ inline void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>__device__ inline u32 encode_fp8(float x){\nconstexpr int shift=23 - T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127 + 23 + 1 - T::BIAS - T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128 - T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+ __uint_as_float(rounder))- rounder;\nelse\ncode=((size +(1u<<(shift - 1))- 1 +(size>>shift&1))>>shift)-\n((u32)(127 - T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>__device__ inline u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\n"
+"return code<<8;\n",
+"float size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127 + 120)<<23);\nF16 y;\nfrom_f32(size,y);\nreturn(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>__device__ inline F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\n__device__ inline float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\n__device__ inline void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\n__device__ inline I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>__device__ inline A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>__device__ inline T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>__device__ inline To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\n__device__ inline int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\n"
+"typedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\nWord at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>__device__ inline Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>__device__ inline Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>__device__ inline Words<To>convert_run(const Words<T> &x){\nif constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i + 1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i + 1]=convert<To>(from.at[i + 1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\ntemplate<class A,class T,int N>__device__ inline void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i + 1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i + 1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i + 1]=to_acc<A>(x.at[i + 1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>__device__ inline void words_to_acc(const Words<T,N> &words,A(&values)[N]){\nif constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i + 1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\n",
+"run_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>__device__ inline Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i + 1]);\ny.at[i].bits=(u8)two;\ny.at[i + 1].bits=(u8)(two>>8);\n}else{\ny.at[i]=from_acc<T>(values[i]);\ny.at[i + 1]=from_acc<T>(values[i + 1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>__device__ inline Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>__device__ inline Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\n__device__ inline void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n",
   NULL};
 
 /* By file name; a source is its parts one after another. */
@@ -8674,7 +8096,7 @@ static const gemmepi__source *gemmepi__find_source(const char *name) {
 
 /* prologue and the source's parts as one text from the allocator */
 static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
-        const gemmepi__source *source) {
+  const gemmepi__source *source) {
   const char *const *part;
   size_t length = strlen(prologue), size;
   char *text, *at;
@@ -8737,7 +8159,7 @@ static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char 
 }
 
 static void gemmepi__digest_source(const gemmepi__source *sources, int index,
-        gemmepi__source_digest *digest) {
+  gemmepi__source_digest *digest) {
   const gemmepi__source *source = &sources[index];
   const char *const *part;
   gemmepi__sha256 sha;
@@ -8766,7 +8188,7 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
 
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
-        char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+  char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
   uint32_t wanted = source ? (uint32_t)1 << (source - sources) : 0, done = 0;
   unsigned char all[GEMMEPI__SHA256_SIZE];
@@ -8813,8 +8235,8 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
     result = nvrtc->get_supported_archs(archs);
   if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
     return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
-        "NVRTC does not tell the architectures it knows (%s, count %d)",
-        nvrtc->get_error_string(result), count);
+      "NVRTC does not tell the architectures it knows (%s, count %d)",
+      nvrtc->get_error_string(result), count);
   for (i = 0; i < count; i++)
     if (archs[i] <= arch && archs[i] > best)
       best = archs[i];
@@ -8863,7 +8285,7 @@ static int gemmepi__make_headers(const gemmepi_allocator *allocator, gemmepi__he
 
 /* NVRTC's log from the allocator, or NULL. */
 static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        gemmepi__nvrtc_program program) {
+  gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *log;
   if (nvrtc->get_program_log_size(program, &size) != 0 || size == 0)
@@ -8882,7 +8304,7 @@ static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__ima
 
 /* NULL where there is none. */
 static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        gemmepi__nvrtc_program program) {
+  gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *ptx = NULL;
   if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
@@ -8893,7 +8315,7 @@ static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_alloca
 }
 
 static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
+  gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
   int result =
     is_ptx ? nvrtc->get_ptx_size(program, &image->size) : nvrtc->get_cubin_size(program, &image->size);
   if (result)
@@ -8912,8 +8334,8 @@ static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gem
 /* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
  report of registers and memory), are the caller's, from the allocator. */
 static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        const char *file, const char *prologue, const gemmepi__target *target,
-        gemmepi__image *image, char **log) {
+  const char *file, const char *prologue, const gemmepi__target *target,
+  gemmepi__image *image, char **log) {
   const gemmepi__source *source = gemmepi__find_source(file);
   gemmepi__nvrtc_program program = NULL;
   gemmepi__headers headers;
@@ -8939,15 +8361,15 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
     options[count++] = "--no-cache";
   result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
-        headers.names);
+    headers.names);
   if (!result)
     result = nvrtc->compile_program(program, count, options);
   messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
   if (result)
     status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_COMPILE_ERROR,
-        "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
-        nvrtc->get_error_string(result), messages ? messages : "");
+      : GEMMEPI_COMPILE_ERROR,
+      "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
+      nvrtc->get_error_string(result), messages ? messages : "");
   else
     status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
   if (!status && target->keeps_ptx && !target->is_ptx)
@@ -8979,7 +8401,7 @@ static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *s
       included = gemmepi__included_by_line(gemmepi__sources, line);
       for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
         if (included >> i & 1 && !(*seen >> i & 1))
-        gemmepi__append_source(text, &gemmepi__sources[i], seen);
+          gemmepi__append_source(text, &gemmepi__sources[i], seen);
       if (!included && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
         gemmepi__append(text, "%.*s", (int)(end - line), line);
     }
@@ -8988,7 +8410,7 @@ static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *s
 
 /* From the allocator, or NULL. */
 static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source,
-        const char *prologue) {
+  const char *prologue) {
   char *data = NULL;
   size_t size = 0;
   int pass;
@@ -9008,7 +8430,7 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
 
 /* Puts NAME.KIND in place of what the folder has of that name. Returns the system's error code. */
 static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind,
-        const void *data, size_t size) {
+  const void *data, size_t size) {
   char file[GEMMEPI__KERNEL_NAME + 8];
   gemmepi__file_piece piece;
   snprintf(file, sizeof file, "%s.%s", name, kind);
@@ -9019,8 +8441,8 @@ static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, c
 
 /* Needs no lock. */
 static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__source *source,
-        const char *prologue, const char *name, const gemmepi__target *target,
-        const gemmepi__image *image) {
+  const char *prologue, const char *name, const gemmepi__target *target,
+  const gemmepi__image *image) {
   const char *ptx = target->is_ptx ? image->data : image->ptx;
   char *text = gemmepi__whole_source(&context->allocator, source, prologue), reason[256];
   gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
@@ -9041,7 +8463,7 @@ static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__
     return;
   gemmepi__file_error(&why, code);
   gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s cannot be written to config.dump_path (%s): %s",
-        name, context->dump_path, reason);
+    name, context->dump_path, reason);
 }
 /* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
  while NVRTC compiles, so that threads compile side by side.
@@ -9079,12 +8501,12 @@ static const char *gemmepi__target_suffix(const char *file) {
 
 /* The key's length, or 0 if the prologue is too long for the disk. */
 static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
-        const char *file, const char *prologue) {
+  const char *file, const char *prologue) {
   char sources[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
   gemmepi__digest_closure(gemmepi__sources, file, sources);
   gemmepi__append(&text, "kernel 2\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
-        sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
+    sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
   return gemmepi__text_is_cut(&text) ? 0 : text.length;
 }
 
@@ -9099,7 +8521,7 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
   void *payload = NULL;
   size_t size = 0;
   int found = gemmepi__disk_cache_get(&context->disk, "compiler", key,
-        gemmepi__compiler_key(key, context->arch), &payload, &size);
+    gemmepi__compiler_key(key, context->arch), &payload, &size);
   int usable = found && size == sizeof *compiler;
   if (usable) {
     memcpy(compiler, payload, sizeof *compiler);
@@ -9113,11 +8535,11 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
 static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__compiler *compiler) {
   char key[64];
   gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch),
-        compiler, sizeof *compiler);
+    compiler, sizeof *compiler);
 }
 
 static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
-        gemmepi__kernel *kernel) {
+  gemmepi__kernel *kernel) {
   int result = context->driver.module_load_data(&kernel->module, image);
   if (result)
     return gemmepi__cuda_failed(&context->driver, result, "cuModuleLoadData");
@@ -9131,8 +8553,8 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
 static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
-        const char *file, const char *prologue, const char *entry,
-        gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry,
+  gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
   void *image = NULL;
@@ -9157,8 +8579,8 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
 }
 
 static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
-        const char *file, const char *prologue, const char *entry,
-        gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry,
+  gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
   gemmepi__target target;
@@ -9190,7 +8612,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
 
 /* Fills in kernel. The primary context is current. */
 static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
-        const char *entry, gemmepi__kernel *kernel) {
+  const char *entry, gemmepi__kernel *kernel) {
   gemmepi__compiler recalled, compiler;
   gemmepi__target target;
   gemmepi_status status;
@@ -9215,8 +8637,8 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-        const char *entry, const char *name,
-        const gemmepi__kernel **found) {
+  const char *entry, const char *name,
+  const gemmepi__kernel **found) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
   gemmepi__kernel *kernel;
@@ -9227,7 +8649,7 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
   gemmepi__append(&text, "#define %s %s\n%s", entry, name, prologue);
   if (gemmepi__text_is_cut(&text))
     return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
-        GEMMEPI__KERNEL_KEY_SIZE);
+      GEMMEPI__KERNEL_KEY_SIZE);
   kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
   if (!kernel) {
     kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
@@ -9316,7 +8738,7 @@ static char *gemmepi__past(char *part, size_t bytes) {
 
 /* The kernel `entry` of `file`, under the name that launch has. */
 static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-        const char *entry, gemmepi__launch *launch) {
+  const char *entry, gemmepi__launch *launch) {
   const gemmepi__kernel *kernel = NULL;
   gemmepi_status status;
   if (!launch->name[0])
@@ -9332,8 +8754,8 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 /* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
  launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
-        const char *prologue, const char *entry,
-        gemmepi__launch *launch) {
+  const char *prologue, const char *entry,
+  gemmepi__launch *launch) {
   gemmepi_status status;
   char what[160];
   int result = 0;
@@ -9354,7 +8776,7 @@ static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, cons
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 
 static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, const gemmepi__launch *launch,
-        int result, const char *what) {
+  int result, const char *what) {
   char sentence[200];
   snprintf(sentence, sizeof sentence, "launching %s (%s)", what, launch->name);
   return gemmepi__cuda_failed(&context->driver, result, sentence);
@@ -9362,8 +8784,8 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
 
 /* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
 static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-        const gemmepi__launch *launch, void **list,
-        const char *what, gemmepi_stream stream) {
+  const gemmepi__launch *launch, void **list,
+  const char *what, gemmepi_stream stream) {
   gemmepi__cu_launch_attribute attribute;
   gemmepi__cu_launch_config config;
   int allowed = 1, result;
@@ -9383,14 +8805,14 @@ static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
-        void *params, const char *what, gemmepi_stream stream) {
+  void *params, const char *what, gemmepi_stream stream) {
   void *list[1];
   int result;
   list[0] = params;
   if (launch->overlaps && context->driver.version >= GEMMEPI__GRAPHS_KEEP_OVERLAPS)
     return gemmepi__launch_overlapping(context, launch, list, what, stream);
   result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
-        launch->threads_y, 1, launch->shared, stream, list, NULL);
+    launch->threads_y, 1, launch->shared, stream, list, NULL);
   return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 /* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
@@ -9411,11 +8833,11 @@ struct gemmepi_plan {
 
 /* By gemmepi_plan_kind. */
 static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
-        "linear_backward"};
+  "linear_backward"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
-        void (*destroy)(gemmepi_plan *plan)) {
+  void (*destroy)(gemmepi_plan *plan)) {
   gemmepi_plan base;
   memset(&base, 0, sizeof base);
   base.kind = kind;
@@ -9427,7 +8849,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
-        gemmepi_plan_kind kind) {
+  gemmepi_plan_kind kind) {
   if (!plan || !args)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
   if (gemmepi__came_by_fork(plan->context))
@@ -9435,9 +8857,9 @@ static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *
   if (plan->kind == kind)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
-        gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
-        gemmepi__plan_kind_names[kind]);
+    "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+    gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
+    gemmepi__plan_kind_names[kind]);
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
@@ -9485,7 +8907,7 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
 /* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
  was quicker, its plan, which is as good. */
 static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-        gemmepi_plan *plan) {
+  gemmepi_plan *plan) {
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);
   other = gemmepi__find_locked(context, key, size);
@@ -9574,7 +8996,7 @@ typedef struct gemmepi__float_format {
 /* The row of a dtype, or NULL. */
 static const gemmepi__float_format *gemmepi__format_of(int dtype) {
   static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
-        e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
+    e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
   switch (dtype) {
   case GEMMEPI_F16:
     return &f16;
@@ -9651,13 +9073,13 @@ static int32_t gemmepi__signed(uint32_t bits) {
 /* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
 static int32_t gemmepi__wrap(double value) {
   return value > -4611686018427387904.0 && value < 4611686018427387904.0
-       ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
-       : 0;
+    ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
+    : 0;
 }
 
 /* count elements from `first` on, `step` apart, to double. */
 static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
-        double *out) {
+  double *out) {
   const gemmepi__float_format *format = gemmepi__format_of(dtype);
   int64_t i;
   if (dtype == GEMMEPI_F32)
@@ -9716,6 +9138,19 @@ typedef struct gemmepi__host_tile {
   double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
 
+/* `count` elements of a row of one item, from (row, column) on; of A and B row is the outer index, A's row or B's column, and
+ column is k. */
+typedef struct gemmepi__host_place {
+  int64_t item, row, column, count;
+} gemmepi__host_place;
+
+/* The same columns of half 0 or 1. */
+static gemmepi__host_place gemmepi__host_in_half(const gemmepi__problem *problem, gemmepi__host_place at,
+  int half) {
+  at.column += half * gemmepi__half_columns(problem);
+  return at;
+}
+
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
   return x < y ? x : y;
 }
@@ -9727,7 +9162,7 @@ static int64_t gemmepi__index_of(const gemmepi__view *view, int64_t item, int64_
 
 /* The number by which element (outer, k) of A or B is multiplied; outer is A's row or B's column. */
 static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t outer, int64_t k) {
+  int operand, int64_t item, int64_t outer, int64_t k) {
   const gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
   const float *numbers = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(operand)];
   int64_t at = item * scale->batch_stride;
@@ -9743,73 +9178,77 @@ static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__
   }
 }
 
-/* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
- along k, or all scales */
+/* Elements of A or B. summed: along k, times all scales. Else for the product: A along k and B along its columns, times the scales
+ that change along k. */
 static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t outer, int64_t k, int along_k,
-        int all_scales, int64_t count, double *out) {
+  int operand, gemmepi__host_place at, int summed, double *out) {
   const gemmepi__view *view = &problem->views[operand];
-  int is_a = operand == GEMMEPI__A;
-  int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
-  int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
-  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
-        out);
-  for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
-    out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
-        along_k ? k + c : k);
+  int is_a = operand == GEMMEPI__A, along_k = is_a || summed;
+  int64_t outer = at.row, k = at.column, c;
+  int64_t first = gemmepi__index_of(view, at.item, is_a ? outer : k, is_a ? k : outer);
+  int contiguous = (is_a == (view->transposed == 0)) == along_k;
+  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, at.count,
+    out);
+  for (c = 0; c < at.count && view->scale > (summed ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
+    out[c] *= gemmepi__scale_at(problem, arguments, operand, at.item, along_k ? outer : outer + c,
+      along_k ? k + c : k);
 }
 
-/* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
+/* v = op(A)[`rows` rows, :] op(B)[:, columns] */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-        int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
+  gemmepi__host_tile *tile, gemmepi__host_place at, int64_t rows,
+  double v[][GEMMEPI__HOST_TILE]) {
+  gemmepi__host_place a = at, b = at;
   int64_t k, r, c, s;
   memset(v, 0, sizeof tile->v[0]);
   memset(tile->b, 0, sizeof tile->b);
+  b.row = at.column;
   for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-    int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+    a.column = k;
+    a.count = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+    for (r = 0; r < rows; r++) {
+      a.row = at.row + r;
+      gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, a, 0, tile->a[r]);
+    }
+    for (s = 0; s < a.count; s++) {
+      b.column = k + s;
+      gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, b, 0, tile->b[s]);
+    }
     for (r = 0; r < rows; r++)
-      gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth,
-        tile->a[r]);
-    for (s = 0; s < depth; s++)
-      gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns,
-        tile->b[s]);
-    for (r = 0; r < rows; r++)
-      for (s = 0; s < depth; s++)
+      for (s = 0; s < a.count; s++)
         for (c = 0; c < GEMMEPI__HOST_TILE; c++)
-        v[r][c] += tile->a[r][s] * tile->b[s][c];
+          v[r][c] += tile->a[r][s] * tile->b[s][c];
   }
 }
 
 /* The scale of C, D, AUX or the residual. */
 static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item) {
+  int operand, int64_t item) {
   return problem->views[operand].scale ? gemmepi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
 }
 
-/* `columns` elements of row i of a matrix or vector, scaled */
+/* Of a matrix or vector, scaled. */
 static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-        double *out) {
+  int operand, gemmepi__host_place at, double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int64_t c;
-  gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
-        columns, out);
+  gemmepi__load_run(view->dtype, arguments->pointers[operand],
+    gemmepi__index_of(view, at.item, at.row, at.column), 1, at.count, out);
   if (operand <= GEMMEPI__RESIDUAL && view->scale)
-    for (c = 0; c < columns; c++)
-      out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
+    for (c = 0; c < at.count; c++)
+      out[c] *= gemmepi__host_scale(problem, arguments, operand, at.item);
 }
 
 static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-        const double *v) {
+  int operand, gemmepi__host_place at, const double *v) {
   const gemmepi__view *view = &problem->views[operand];
-  double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
+  double scale = gemmepi__host_scale(problem, arguments, operand, at.item), scaled[GEMMEPI__HOST_TILE];
   int64_t c;
-  for (c = 0; c < columns; c++)
+  for (c = 0; c < at.count; c++)
     scaled[c] = v[c] * scale;
-  gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j),
-        columns, view->scale ? scaled : v);
+  gemmepi__store_run(view->dtype, arguments->pointers[operand],
+    gemmepi__index_of(view, at.item, at.row, at.column), at.count,
+    view->scale ? scaled : v);
 }
 
 /* The largest |v| so far; NaN stays. */
@@ -9820,22 +9259,22 @@ static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
       *amax = fabs(v[c]);
 }
 
-static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
-        int64_t j, int64_t columns, const double *v) {
+static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, gemmepi__host_place at,
+  const double *v) {
   int64_t c;
-  for (c = 0; c < columns; c++) {
-    int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+  for (c = 0; c < at.count; c++) {
+    int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
     unsigned char *byte = &mask[bit / 8], one = (unsigned char)(1u << (bit % 8));
     *byte = (unsigned char)(v[c] > 0 ? *byte | one : *byte & ~one);
   }
 }
 
 /* The mask's bits as 1 and 0. */
-static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, int64_t item,
-        int64_t i, int64_t j, int64_t columns, double *out) {
+static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask,
+  gemmepi__host_place at, double *out) {
   int64_t c;
-  for (c = 0; c < columns; c++) {
-    int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+  for (c = 0; c < at.count; c++) {
+    int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
     out[c] = mask[bit / 8] >> (bit % 8) & 1;
   }
 }
@@ -9843,8 +9282,7 @@ static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned cha
 /* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
  with GATED of the same columns of both halves. */
 static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
-        double *second) {
+  gemmepi__host_place at, double *first, double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
@@ -9852,14 +9290,13 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
   int64_t c;
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
-        (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
-        aux[0]); /* 1 is as good as any pre-activation above 0 */
+      (const unsigned char *)arguments->pointers[GEMMEPI__AUX], at,
+      aux[0]); /* 1 is as good as any pre-activation above 0 */
   else
-    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
+    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, at, aux[0]);
   if (gated && !upstream)
-    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
-        columns, aux[1]);
-  for (c = 0; c < columns; c++) {
+    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, gemmepi__host_in_half(problem, at, 1), aux[1]);
+  for (c = 0; c < at.count; c++) {
     double dy = upstream ? aux[0][c] : first[c];
     double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
     double value = gate_first ? q : p, gate = gate_first ? p : q;
@@ -9875,16 +9312,16 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
 static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns,
-        double *v) {
+  double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32
-        ? (double)gemmepi__signed((uint32_t)gemmepi__wrap(v[c]) * (uint32_t)gemmepi__wrap(factor))
-        : v[c] * factor;
+      ? (double)gemmepi__signed((uint32_t)gemmepi__wrap(v[c]) * (uint32_t)gemmepi__wrap(factor))
+      : v[c] * factor;
 }
 
 static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns,
-        double *v) {
+  double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gemmepi__wrap(v[c] + other[c]) : v[c] + other[c];
@@ -9892,46 +9329,47 @@ static void gemmepi__host_add(const gemmepi__problem *problem, const double *oth
 
 /* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
 static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+  gemmepi__host_place at, double *v) {
   int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
   int64_t c;
-  for (c = 0; c < columns; c++) {
+  for (c = 0; c < at.count; c++) {
     if (scale_a == GEMMEPI_SCALE_TENSOR || scale_a == GEMMEPI_SCALE_OUTER)
-      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, item, i, 0);
+      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, at.item, at.row, 0);
     if (scale_b == GEMMEPI_SCALE_TENSOR || scale_b == GEMMEPI_SCALE_OUTER)
-      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, item, j + c, 0);
+      v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, at.item, at.column + c, 0);
   }
 }
 
 /* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
 static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-        int64_t columns, double *v) {
+  gemmepi__host_tile *tile, gemmepi__host_place at, double *v) {
   double other[GEMMEPI__HOST_TILE];
-  gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
-  gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
+  gemmepi__host_scale_sums(problem, arguments, at, v);
+  gemmepi__host_multiply_by(problem, arguments->alpha, at.count, v);
   if (arguments->uses_c && arguments->beta != 0) {
-    gemmepi__host_load(problem, arguments, GEMMEPI__C, item, i, j, columns, other);
-    gemmepi__host_multiply_by(problem, arguments->beta, columns, other);
-    gemmepi__host_add(problem, other, columns, v);
+    gemmepi__host_load(problem, arguments, GEMMEPI__C, at, other);
+    gemmepi__host_multiply_by(problem, arguments->beta, at.count, other);
+    gemmepi__host_add(problem, other, at.count, v);
   }
   if (gemmepi__has(problem, GEMMEPI_BIAS)) {
-    gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, item, 0, j, columns, other);
-    gemmepi__host_add(problem, other, columns, v);
+    gemmepi__host_place bias = at;
+    bias.row = 0;
+    gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, bias, other);
+    gemmepi__host_add(problem, other, at.count, v);
   }
   if (!gemmepi__has(problem, GEMMEPI_AUX))
     return;
-  gemmepi__host_amax(&tile->amax_aux, columns, v);
+  gemmepi__host_amax(&tile->amax_aux, at.count, v);
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-        (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
+      (unsigned char *)arguments->pointers[GEMMEPI__AUX], at, v);
   else
-    gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
+    gemmepi__host_store(problem, arguments, GEMMEPI__AUX, at, v);
 }
 
 /* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
 static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first,
-        double *second) {
+  double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
   int64_t c;
@@ -9951,25 +9389,23 @@ static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t colum
 /* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
  D stores comes out. */
 static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-        int64_t columns, double *const v[2]) {
-  int64_t half_columns = gemmepi__half_columns(problem);
+  gemmepi__host_tile *tile, gemmepi__host_place at, double *const v[2]) {
   double other[GEMMEPI__HOST_TILE];
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++)
-    gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
-        v[half]);
+    gemmepi__host_finish_product(problem, arguments, tile, gemmepi__host_in_half(problem, at, half),
+      v[half]);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD))
-    gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
+    gemmepi__host_backward(problem, arguments, at, v[0], v[1]);
   else
-    gemmepi__host_forward(problem, columns, v[0], v[1]);
+    gemmepi__host_forward(problem, at.count, v[0], v[1]);
   for (half = 0; half < gemmepi__halves_out(problem); half++) {
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
-        columns, other);
-      gemmepi__host_add(problem, other, columns, v[half]);
+      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL,
+        gemmepi__host_in_half(problem, at, half), other);
+      gemmepi__host_add(problem, other, at.count, v[half]);
     }
-    gemmepi__host_amax(&tile->amax_d, columns, v[half]);
+    gemmepi__host_amax(&tile->amax_d, at.count, v[half]);
   }
 }
 
@@ -9986,21 +9422,21 @@ static void gemmepi__add_to(gemmepi__sum *sum, double term) {
   sum->total = total;
 }
 
-/* bias_grad[first ...] of one item (+)= sums, which start anew */
+/* bias_grad (+)= sums, which start anew */
 static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
+  gemmepi__host_place at, gemmepi__sum *sums) {
   const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
   double values[GEMMEPI__HOST_TILE] = {0};
-  int64_t at = gemmepi__index_of(view, item, 0, first), c;
+  int64_t first = gemmepi__index_of(view, at.item, 0, at.column), c;
   if (gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD))
-    gemmepi__load_run(view->dtype, bias_grad, at, 1, count, values);
-  for (c = 0; c < count; c++) {
+    gemmepi__load_run(view->dtype, bias_grad, first, 1, at.count, values);
+  for (c = 0; c < at.count; c++) {
     gemmepi__add_to(&sums[c], values[c]);
     values[c] = sums[c].total - sums[c].total == 0 ? sums[c].total + sums[c].lost : sums[c].total;
   }
-  gemmepi__store_run(view->dtype, bias_grad, at, count, values);
-  memset(sums, 0, (size_t)count * sizeof *sums);
+  gemmepi__store_run(view->dtype, bias_grad, first, at.count, values);
+  memset(sums, 0, (size_t)at.count * sizeof *sums);
 }
 
 /* Where a finished product lies, if it is not to be made. */
@@ -10009,47 +9445,48 @@ typedef struct gemmepi__host_given {
   const void *data;
 } gemmepi__host_given;
 
-/* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
-static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
-        int64_t i, int64_t j, int64_t columns,
-        gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
-  int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
-  int64_t half_columns = gemmepi__half_columns(problem);
+/* A tile of D from `at` on, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
+static void gemmepi__host_tile_of(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__host_given *given, gemmepi__host_tile *tile,
+  gemmepi__host_place at, gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
+  int64_t rows = gemmepi__smaller(problem->m - at.row, GEMMEPI__HOST_TILE), r, c;
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++) {
-    int64_t from = j + half * half_columns;
+    gemmepi__host_place from = gemmepi__host_in_half(problem, at, half);
     if (!given)
-      gemmepi__host_multiply(problem, arguments, tile, item, i, rows, from, columns, tile->v[half]);
+      gemmepi__host_multiply(problem, arguments, tile, from, rows, tile->v[half]);
     for (r = 0; given && r < rows; r++)
       gemmepi__load_run(given->view->dtype, given->data,
-        gemmepi__index_of(given->view, item, i + r, from), 1, columns,
-        tile->v[half][r]);
+        gemmepi__index_of(given->view, from.item, from.row + r, from.column), 1,
+        from.count, tile->v[half][r]);
   }
-  for (r = 0; r < rows; r++) {
+  for (r = 0; r < rows; r++, at.row++) {
     double *v[2];
     v[0] = tile->v[0][r];
     v[1] = tile->v[1][r];
-    gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, v);
+    gemmepi__host_epilogue(problem, arguments, tile, at, v);
     for (half = 0; half < gemmepi__halves_out(problem); half++) {
-      for (c = 0; c < columns && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
+      for (c = 0; c < at.count && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
         gemmepi__add_to(&sums[half][c], v[half][c]);
       if (!(problem->flags & GEMMEPI__ONLY_SUMS))
-        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
-        columns, v[half]);
+        gemmepi__host_store(problem, arguments, GEMMEPI__D, gemmepi__host_in_half(problem, at, half),
+          v[half]);
     }
   }
 }
 
-/* sum += the sum over k of row i of op(A) or column i of op(B) */
+/* sum += the sum over k of row `outer` of op(A) or column `outer` of op(B) */
 static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
+  int operand, int64_t item, int64_t outer, gemmepi__sum *sum) {
   double values[GEMMEPI__HOST_DEPTH];
-  int64_t k, s, depth;
-  for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-    depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
-    gemmepi__host_load_factor(problem, arguments, operand, item, i, k, 1, 1, depth, values);
-    for (s = 0; s < depth; s++)
+  gemmepi__host_place at;
+  int64_t s;
+  at.item = item;
+  at.row = outer;
+  for (at.column = 0; at.column < problem->k; at.column += GEMMEPI__HOST_DEPTH) {
+    at.count = gemmepi__smaller(problem->k - at.column, GEMMEPI__HOST_DEPTH);
+    gemmepi__host_load_factor(problem, arguments, operand, at, 1, values);
+    for (s = 0; s < at.count; s++)
       gemmepi__add_to(sum, values[s]);
   }
 }
@@ -10058,42 +9495,45 @@ static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmep
 static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-  int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length, i, item;
+  int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length;
+  gemmepi__host_place at;
   gemmepi__sum sum = {0, 0};
-  for (i = 0; i < length; i++) {
-    for (item = 0; item < problem->batch; item++) {
-      gemmepi__host_sum_line(problem, arguments, operand, item, i, &sum);
-      if (!shared || item + 1 == problem->batch)
-        gemmepi__host_store_sums(problem, arguments, item, i, 1, &sum);
+  at.row = 0;
+  at.count = 1;
+  for (at.column = 0; at.column < length; at.column++)
+    for (at.item = 0; at.item < problem->batch; at.item++) {
+      gemmepi__host_sum_line(problem, arguments, operand, at.item, at.column, &sum);
+      if (!shared || at.item + 1 == problem->batch)
+        gemmepi__host_store_sums(problem, arguments, at, &sum);
     }
-  }
 }
 
 static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, double amax) {
+  int operand, double amax) {
   if (gemmepi__has_operand(problem, operand))
     gemmepi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
 }
 
 /* The product, or the epilogue over one that is given. */
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        const gemmepi__host_given *given) {
+  const gemmepi__host_given *given) {
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0, half;
-  int64_t half_columns = gemmepi__half_columns(problem), i, j, item;
+  int64_t half_columns = gemmepi__half_columns(problem);
   gemmepi__sum sums[2][GEMMEPI__HOST_TILE];
+  gemmepi__host_place at;
   gemmepi__host_tile tile;
   memset(sums, 0, sizeof sums);
   tile.amax_d = tile.amax_aux = 0;
-  for (j = 0; j < half_columns; j += GEMMEPI__HOST_TILE) {
-    int64_t columns = gemmepi__smaller(half_columns - j, GEMMEPI__HOST_TILE);
-    for (item = 0; item < problem->batch; item++) {
-      for (i = 0; i < problem->m; i += GEMMEPI__HOST_TILE)
-        gemmepi__host_tile_row(problem, arguments, given, &tile, item, i, j, columns, sums);
-      if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && item + 1 < problem->batch))
+  for (at.column = 0; at.column < half_columns; at.column += GEMMEPI__HOST_TILE) {
+    at.count = gemmepi__smaller(half_columns - at.column, GEMMEPI__HOST_TILE);
+    for (at.item = 0; at.item < problem->batch; at.item++) {
+      for (at.row = 0; at.row < problem->m; at.row += GEMMEPI__HOST_TILE)
+        gemmepi__host_tile_of(problem, arguments, given, &tile, at, sums);
+      if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && at.item + 1 < problem->batch))
         continue;
       for (half = 0; half < gemmepi__halves_out(problem); half++)
-        gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
-        sums[half]);
+        gemmepi__host_store_sums(problem, arguments, gemmepi__host_in_half(problem, at, half),
+          sums[half]);
     }
   }
   if (!gemmepi__is_empty(problem)) {
@@ -10164,7 +9604,7 @@ typedef struct gemmepi__loops {
 } gemmepi__loops;
 
 static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
-        const double *values) {
+  const double *values) {
   int64_t i;
   if (step == 1)
     gemmepi__store_run(dtype, base, first, count, values);
@@ -10201,7 +9641,7 @@ static int gemmepi__loops_next(gemmepi__loops *loops, int summed) {
 
 /* The values of all tensors for `count` indices along the innermost axis. */
 static void gemmepi__loops_compute(const gemmepi__loops *loops, int64_t count,
-        double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
+  double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
   const gemmepi__nest *nest = &loops->nest;
   double v[GEMMEPI__TENSORS] = {0};
   int64_t i;
@@ -10233,9 +9673,9 @@ static void gemmepi__host_map(gemmepi__loops *loops) {
       gemmepi__loops_compute(loops, count, values);
       for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
-        gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
-        gemmepi__loops_first(loops, t), nest->stride[t][0], count,
-        values[t]);
+          gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
+            gemmepi__loops_first(loops, t), nest->stride[t][0], count,
+            values[t]);
     }
   } while (gemmepi__loops_next(loops, 0));
 }
@@ -10353,7 +9793,7 @@ static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
 
 /* A run along k of a or y: where it begins. */
 static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride,
-        const int64_t *index) {
+  const int64_t *index) {
   int64_t first = 0;
   int d;
   for (d = 0; d < scaled->rank; d++)
@@ -10366,7 +9806,7 @@ static void *gemmepi__scaled_base(const gemmepi__scaled *scaled, int t) {
 }
 
 static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count,
-        double *values) {
+  double *values) {
   gemmepi__load_run(
     scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
     gemmepi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
@@ -10440,7 +9880,7 @@ static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
   int64_t rows = scaled->extent[row], steps = gemmepi__steps_of_128(scaled->extent[k]);
   int64_t line = mode == GEMMEPI_SCALE_VECTOR_128 ? rows : (steps + 3) / 4 * 4;
   int64_t high = mode == GEMMEPI_SCALE_BLOCK_128 ? 128 : 1,
-      wide = mode == GEMMEPI_SCALE_OUTER ? scaled->extent[k] : 128, i, j;
+    wide = mode == GEMMEPI_SCALE_OUTER ? scaled->extent[k] : 128, i, j;
   for (i = 0; i < rows; i += high) {
     for (j = 0; j < scaled->extent[k]; j += wide) {
       scaled->begin[row] = i;
@@ -10449,13 +9889,13 @@ static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
       scaled->end[k] = gemmepi__smaller(j + wide, scaled->extent[k]);
       scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i
         : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
-        : i / 128 * line + j / 128);
+          : i / 128 * line + j / 128);
       gemmepi__scaled_run(scaled);
     }
   }
   return first + (mode == GEMMEPI_SCALE_OUTER        ? rows
-        : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
-        : gemmepi__steps_of_128(rows) * line);
+    : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
+      : gemmepi__steps_of_128(rows) * line);
 }
 
 /* To the next matrix; 0 after the last. */
@@ -10487,7 +9927,7 @@ static void gemmepi__host_cast_scaled(gemmepi__scaled *scaled) {
 /* >>the whole task */
 
 static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-        double weight, uint32_t outputs, gemmepi__loops *loops) {
+  double weight, uint32_t outputs, gemmepi__loops *loops) {
   memset(loops, 0, sizeof *loops);
   loops->task = task;
   loops->pointers = pointers;
@@ -10498,7 +9938,7 @@ static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[
 /* Runs a task whose outputs are not empty. pointers[t]: the pointer that goes with tensor t (NULL where there is none); two
  halves go by the pointer of operand.pointer. Sums come first, since the other outputs may be in place with an input. */
 static void gemmepi__host_elementwise(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-        double weight, const float *scale, float *y_scale, void *amax) {
+  double weight, const float *scale, float *y_scale, void *amax) {
   uint32_t others = 0;
   gemmepi__loops loops;
   gemmepi__scaled scaled;
@@ -10739,8 +10179,8 @@ static int gemmepi__task_is_exact(const gemmepi__task *task) {
 
 /* type_of_output: what operations.cuh takes an output for, 0 for its own. */
 static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
-        const gemmepi__nest *nest, int accumulator, int cast,
-        int type_of_output) {
+  const gemmepi__nest *nest, int accumulator, int cast,
+  int type_of_output) {
   static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
   int t;
   gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
@@ -10754,13 +10194,13 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     if (t >= GEMMEPI__OUT_Y && type_of_output)
       dtype = type_of_output;
     gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t],
-        gemmepi__dtype((gemmepi_dtype)dtype)->name);
+      gemmepi__dtype((gemmepi_dtype)dtype)->name);
   }
 }
 
 /* "gemmepi_elementwise_silu_backward_bf16". An operation that is an activation is called by that. */
 static void gemmepi__name_operation(const gemmepi__task *task, int operation, const char *stem, int from,
-        int to, gemmepi__launch *launch) {
+  int to, gemmepi__launch *launch) {
   const char *name = gemmepi__operation(operation)->name;
   const char *activation = gemmepi__activation_name((gemmepi_epilogue)task->activation);
   const char *type = gemmepi__dtype((gemmepi_dtype)from)->name;
@@ -10770,7 +10210,7 @@ static void gemmepi__name_operation(const gemmepi__task *task, int operation, co
     gemmepi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
   else if (from != to)
     gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type,
-        gemmepi__dtype((gemmepi_dtype)to)->name);
+      gemmepi__dtype((gemmepi_dtype)to)->name);
   else
     gemmepi__name_kernel(launch, "%s_%s_%s", stem, name, type);
 }
@@ -10784,7 +10224,7 @@ static int gemmepi__first_dtype(const gemmepi__nest *nest) {
 
 /* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
 static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
-        int vector) {
+  int vector) {
   int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
   int d;
   if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes ||
@@ -10832,9 +10272,9 @@ static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gem
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__LOOP_AT_ONCE);
   gemmepi__append(defines,
-        "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
+    "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
   return gemmepi__divide_up(nest->extent[0],
-        (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
+    (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
 }
 
 /* >>tiles */
@@ -10848,7 +10288,7 @@ static int gemmepi__fast_axis(const gemmepi__nest *nest, int t) {
   int fast = 0, d;
   for (d = 1; d < nest->rank; d++) {
     int64_t stride = gemmepi__magnitude(nest->stride[t][d]),
-        least = gemmepi__magnitude(nest->stride[t][fast]);
+      least = gemmepi__magnitude(nest->stride[t][fast]);
     if (stride && (!least || stride < least))
       fast = d;
   }
@@ -10876,7 +10316,7 @@ static int64_t gemmepi__use_of(const gemmepi__nest *nest, int elements, int tile
   if (tile > elements)
     return 0;
   return gemmepi__use_along(nest->extent[0], tile) *
-     gemmepi__use_along(axis ? nest->extent[axis] : 1, elements / tile);
+    gemmepi__use_along(axis ? nest->extent[axis] : 1, elements / tile);
 }
 
 static int64_t gemmepi__best_use(const gemmepi__nest *nest, int elements, int first, int last) {
@@ -10895,7 +10335,7 @@ static int64_t gemmepi__best_use(const gemmepi__nest *nest, int elements, int fi
  a quarter of any tile. Returns the use of the tiles, of 2^20. */
 static int64_t gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
   static const int wide[] = {256, 512, 1024, 128, 64, 2048, 4096, 32, 16, 8},
-        square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
+    square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
   const gemmepi__nest *nest = &loop->nest;
   int transposed = gemmepi__transposed_axis(nest), axis, i;
   int first = transposed ? transposed : nest->rank > 1, last = transposed ? transposed : nest->rank - 1;
@@ -10922,7 +10362,7 @@ static int64_t gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *seco
 static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop, int t, int vector) {
   const gemmepi__nest *nest = &loop->nest;
   int64_t i = gemmepi__magnitude(nest->stride[t][0]),
-      j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
+    j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
   if (gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
     return GEMMEPI__ALONG_VECTORS;
   if (i == 0 && t < GEMMEPI__OUT_Y)
@@ -10934,7 +10374,7 @@ static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop
 
 /* The number of blocks, or -1. */
 static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector,
-        gemmepi__text *defines) {
+  gemmepi__text *defines) {
   gemmepi__nest *nest = &loop->nest;
   gemmepi__strided_params *params = &loop->strided;
   /* the more tensors, the fewer elements fit registers */
@@ -10982,13 +10422,13 @@ static int gemmepi__loop_cast(const gemmepi__task *task) {
 
 /* What is launched, but for the kernel: blocks, parameters and the prologue. */
 static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t outputs, gemmepi__loop *loop,
-        gemmepi__text *defines) {
+  gemmepi__text *defines) {
   int64_t blocks;
   int vector;
   gemmepi__take_nest(task, outputs, &loop->nest);
   vector = gemmepi__vector_of(gemmepi__largest_size(&loop->nest, ~0u));
   gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
-        gemmepi__loop_cast(task), 0);
+    gemmepi__loop_cast(task), 0);
   if (gemmepi__is_contiguous(task, &loop->nest, vector))
     blocks = gemmepi__describe_contiguous(loop, vector, defines);
   else
@@ -11002,25 +10442,25 @@ static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t
 }
 
 static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmepi__task *task,
-        uint32_t outputs, gemmepi__loop *loop) {
+  uint32_t outputs, gemmepi__loop *loop) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
   if (status)
     return status;
   gemmepi__name_operation(task, task->operation,
-        loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
-        gemmepi__first_dtype(&loop->nest),
-        task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
-        : gemmepi__first_dtype(&loop->nest),
-        &loop->launch);
+    loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
+    gemmepi__first_dtype(&loop->nest),
+    task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
+      : gemmepi__first_dtype(&loop->nest),
+    &loop->launch);
   return gemmepi__get_kernel(context, "elementwise.cu", prologue,
-        loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
+    loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
 }
 
 static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
-        const gemmepi__operation_params *operation, void *const *pointers,
-        gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers,
+  gemmepi_stream stream) {
   static const char what[] = "an element-wise operation";
   gemmepi__contiguous_params contiguous;
   gemmepi__strided_params strided;
@@ -11095,7 +10535,7 @@ static unsigned gemmepi__lanes_of_line(int64_t lines) {
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
 static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted,
-        int64_t *parts) {
+  int64_t *parts) {
   gemmepi__sum_params *params = &step->params;
   int64_t innermost = gemmepi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
   params->kept_count = gemmepi__nest_count(&step->nest, 0);
@@ -11132,7 +10572,7 @@ static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int
 
 /* step->nest and output are set. blocks_wanted 0: no partial sums. */
 static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int operation, int64_t blocks_wanted,
-        gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
+  gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
   const gemmepi__nest *nest = &step->nest;
   int largest = gemmepi__largest_size(nest, GEMMEPI__INPUTS), vector = gemmepi__vector_of(largest);
   int vectors = gemmepi__sums_vectors(task, nest, vector), repeats = 0, of = 0, t;
@@ -11149,12 +10589,12 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
   gemmepi__take_axes(nest, 1, &step->params.summed);
   status = gemmepi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
   gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0,
-        of);
+    of);
   gemmepi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
   gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+    gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
   gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n",
-        *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
+    *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
   gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__SUM_AT_ONCE);
@@ -11164,22 +10604,22 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
 }
 
 static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const gemmepi__task *task,
-        int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
-        int64_t *parts) {
+  int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
+  int64_t *parts) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
   if (status)
     return status;
   gemmepi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
-        gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
+    gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
   return gemmepi__get_kernel(context, "sum.cu", prologue,
-        step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
+    step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
 static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts,
-        gemmepi__sum_step *second) {
+  gemmepi__sum_step *second) {
   const gemmepi__nest *from = &first->nest;
   gemmepi__nest *nest = &second->nest;
   int64_t dense = 1;
@@ -11205,7 +10645,7 @@ static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t pa
 }
 
 static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const gemmepi__task *task, int output,
-        gemmepi__axis_sum *sum) {
+  gemmepi__axis_sum *sum) {
   int64_t wanted = (int64_t)GEMMEPI__SUM_WAVES * context->multiprocessors, parts = 1, unused;
   gemmepi_status status;
   /* that the partial sums are F64 is known once there are some: a first look tells */
@@ -11229,18 +10669,18 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
   }
   if (!status)
     status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first,
-        &parts);
+      &parts);
   return status;
 }
 
 /* partials: workspace of partial_bytes */
 static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
-        const gemmepi__operation_params *operation, void *const *pointers,
-        void *partials, gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers,
+  void *partials, gemmepi_stream stream) {
   static const char what[] = "a sum over axes";
   gemmepi__sum_params params = sum->first.params;
   void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
-        sum->first.nest.offset[sum->first.output];
+    sum->first.nest.offset[sum->first.output];
   gemmepi_status status;
   params.operation = *operation;
   gemmepi__fill_pointers(&sum->first.nest, pointers, params.data);
@@ -11282,15 +10722,15 @@ static int gemmepi__is_scaled(const gemmepi__task *task) {
 static int64_t gemmepi__scale_count(const gemmepi__task *task) {
   int k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
   int64_t last = task->rank ? task->shape[task->rank - 1] : 1,
-      other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
+    other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
   int64_t rows = k_is_rows ? last : other,
-      steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
+    steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
   int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
-        : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
-        : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
-        ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
+    : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
+    : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
+      ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
         gemmepi__times(gemmepi__divide_up(steps, 4), 4))
-        : 1;
+      : 1;
   for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
     count = gemmepi__times(count, task->shape[d]);
   return count;
@@ -11314,7 +10754,7 @@ static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemme
 
 /* Whether a run of `vector` elements along the fast axis begins at a multiple of its size. */
 static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params,
-        int tensor, int vector) {
+  int tensor, int vector) {
   const gemmepi__operand *operand = &task->operands[tensor];
   const long long *stride = tensor == GEMMEPI__IN_A ? params->stride_a : params->stride_y;
   int64_t size = gemmepi__size_of(operand->dtype), bytes = size * vector;
@@ -11334,11 +10774,11 @@ typedef struct gemmepi__scaled_way {
 } gemmepi__scaled_way;
 
 static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
-        const gemmepi__scaled_way *way) {
+  const gemmepi__scaled_way *way) {
   gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
   gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
   gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
@@ -11350,21 +10790,21 @@ static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *tas
 }
 
 static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
-        const gemmepi__scaled_way *way, gemmepi__launch *launch) {
+  const gemmepi__scaled_way *way, gemmepi__launch *launch) {
   char prologue[512];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_scaled(&text, task, way);
   launch->threads_x = (unsigned)(4 * way->slow);
   launch->threads_y = 1;
   gemmepi__name_operation(task, task->operation, way->stores ? "gemmepi_scaled" : "gemmepi_scaled_amax",
-        task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
-        launch);
+    task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
+    launch);
   return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
 static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
-        gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
+  gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
   gemmepi__scaled_params *params = &step->params;
   int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
     size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
@@ -11374,13 +10814,13 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   int64_t blocks = 1;
   gemmepi__take_scaled_axes(task, 0, params);
   fast = params->stride_y[1] &&
-     gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
+    gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
   gemmepi__take_scaled_axes(task, fast, params);
   first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
   first->slow = task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
-        (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
-        ? GEMMEPI__SCALED_TILE
-        : GEMMEPI__SCALED_TILE / 2;
+    (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
+    ? GEMMEPI__SCALED_TILE
+    : GEMMEPI__SCALED_TILE / 2;
   step->tile_slow = first->slow;
   for (d = 0; d < params->rank && blocks > 0; d++) {
     int64_t tile = d == 0 ? GEMMEPI__SCALED_TILE : first->slow;
@@ -11400,22 +10840,22 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
     step->partial_bytes = step->amax_bytes;
   first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
-        gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
+    gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
   first->scale = GEMMEPI__AS_IT_IS;
   first->amax = 1;
   first->stores = 0;
   *second = *first;
   second->scale = step->is_two                         ? GEMMEPI__FROM_AMAX
-        : makes_scale                        ? GEMMEPI__FROM_TILE
-        : (task->flags & GEMMEPI_CAST_SCALE) ? GEMMEPI__GIVEN
-        : GEMMEPI__AS_IT_IS;
+    : makes_scale                        ? GEMMEPI__FROM_TILE
+    : (task->flags & GEMMEPI_CAST_SCALE) ? GEMMEPI__GIVEN
+      : GEMMEPI__AS_IT_IS;
   second->amax = (task->flags & GEMMEPI_CAST_AMAX) && !step->is_two;
   second->stores = 1;
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
-        gemmepi__scaled_step *step) {
+  gemmepi__scaled_step *step) {
   gemmepi__scaled_way first, second;
   gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
   if (!status && step->is_two)
@@ -11425,14 +10865,14 @@ static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemm
 
 /* Sets the numbers that launches take the largest of to 0. */
 static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   int result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)amax, 0, bytes, stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
-        const gemmepi_elementwise_args *args, void *const *pointers,
-        void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers,
+  void *workspace, gemmepi_stream stream) {
   static const char what[] = "a cast with scales";
   gemmepi__scaled_params params = cast->params;
   gemmepi_status status = GEMMEPI_OK;
@@ -11547,7 +10987,7 @@ static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
 }
 
 static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const gemmepi__task *task,
-        gemmepi__elementwise_plan **result) {
+  gemmepi__elementwise_plan **result) {
   gemmepi__elementwise_plan *plan =
     (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
   gemmepi_status status = GEMMEPI_OK;
@@ -11573,8 +11013,8 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
-        const gemmepi_elementwise_desc *desc,
-        gemmepi_plan **result) {
+  const gemmepi_elementwise_desc *desc,
+  gemmepi_plan **result) {
   gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
   gemmepi_status status;
@@ -11601,11 +11041,11 @@ typedef struct gemmepi__numbers_row {
 } gemmepi__numbers_row;
 
 static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
-        {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
-        {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+  {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
+  {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
 static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args) {
+  const gemmepi_elementwise_args *args) {
   const gemmepi__task *task = &plan->task;
   const void *given[3];
   int64_t count = gemmepi__scale_count(task);
@@ -11629,8 +11069,8 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
       if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
         base + (uintptr_t)plan->reach[t].low < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
-        row->name, given[i], (gemmepi__ull)(end - begin),
-        gemmepi__tensor_names[t]);
+          row->name, given[i], (gemmepi__ull)(end - begin),
+          gemmepi__tensor_names[t]);
     }
     if (i < 2 && given[i] && given[2] &&
       begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
@@ -11645,11 +11085,11 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
 static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input) {
   const gemmepi__operand *p = &task->operands[output], *q = &task->operands[input];
   return input < GEMMEPI__OUT_Y && !p->is_sum && p->dtype == q->dtype && !gemmepi__is_scaled(task) &&
-     memcmp(p->stride, q->stride, sizeof p->stride) == 0;
+    memcmp(p->stride, q->stride, sizeof p->stride) == 0;
 }
 
 static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers,
-        int output, int other) {
+  int output, int other) {
   const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
   intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
   intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
@@ -11674,7 +11114,7 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
 }
 
 static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, int one_shot,
-        void *const *pointers) {
+  void *const *pointers) {
   const gemmepi__task *task = &plan->task;
   gemmepi_status status = GEMMEPI_OK;
   int t, other;
@@ -11690,7 +11130,7 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
     if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         one_shot ? "%s.data is NULL, and so is args.%s"
-        : "args.%s is NULL; a plan's run does not take a tensor's own data",
+          : "args.%s is NULL; a plan's run does not take a tensor's own data",
         gemmepi__tensor_names[t], gemmepi__tensor_names[t]);
     if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
       return gemmepi__fail(
@@ -11708,7 +11148,7 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
 /* >>running */
 
 static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
-        void *pointers[GEMMEPI__TENSORS]) {
+  void *pointers[GEMMEPI__TENSORS]) {
   const void *inputs[GEMMEPI__OUT_Y];
   inputs[GEMMEPI__IN_A] = args->a;
   inputs[GEMMEPI__IN_B] = args->b;
@@ -11722,8 +11162,8 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
 }
 
 static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, void *const *pointers,
-        void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers,
+  void *workspace, gemmepi_stream stream) {
   gemmepi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
@@ -11735,10 +11175,10 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
   operation.amax = args->amax;
   for (i = 0; i < plan->sum_count && !status; i++)
     status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace,
-        stream);
+      stream);
   if (!status && operation.amax)
     status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task),
-        stream);
+      stream);
   if (!status && plan->loop.launch.function)
     status = gemmepi__run_loop(plan->base.context, &plan->loop, &operation, pointers, stream);
   return status;
@@ -11746,8 +11186,8 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
 
 /* Workspace is an output like any other. */
 static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args,
-        void *const *pointers) {
+  const gemmepi_elementwise_args *args,
+  void *const *pointers) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
   int t;
   gemmepi_status status =
@@ -11766,14 +11206,14 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
   if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
     (uintptr_t)args->y_scale < end)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
-        args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
+      "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
+      args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, void *const *pointers,
-        gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers,
+  gemmepi_stream stream) {
   gemmepi__block *block;
   gemmepi_status status;
   if (plan->workspace_size == 0)
@@ -11783,7 +11223,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
     return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
   }
   block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size,
-        "gemmepi_plan_prepare");
+    "gemmepi_plan_prepare");
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
   status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
@@ -11792,7 +11232,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
 }
 
 static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, void *const *pointers) {
+  const gemmepi_elementwise_args *args, void *const *pointers) {
   const gemmepi_context *context = plan->base.context;
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int t;
@@ -11807,8 +11247,8 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
 
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, int one_shot,
-        gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, int one_shot,
+  gemmepi_stream stream) {
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__entry entry;
   gemmepi_status status;
@@ -11817,12 +11257,12 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     return status;
   if (args->weight != 0 && gemmepi__task_has(&plan->task, GEMMEPI__IN_W))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL",
-        args->weight);
+      args->weight);
   if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP &&
     plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.weight is %g; the operation %s has none: leave it 0", args->weight,
-        gemmepi__operation(plan->task.operation)->name);
+      "args.weight is %g; the operation %s has none: leave it 0", args->weight,
+      gemmepi__operation(plan->task.operation)->name);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, one_shot, pointers);
   if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
@@ -11832,7 +11272,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 #ifndef GEMMEPI_NO_HOST
   if (plan->route == GEMMEPI_ROUTE_HOST) {
     gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale,
-        args->amax);
+      args->amax);
     return GEMMEPI_OK;
   }
 #endif
@@ -11848,15 +11288,15 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
-        const gemmepi_elementwise_args *args,
-        gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args,
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
   return status ? status
-        : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
+    : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
 }
 
@@ -11873,7 +11313,7 @@ static void *gemmepi__output_of(const gemmepi_tensor *tensor, void *given) {
 
 /* args as given, the tensors' own data where they are NULL. */
 static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_desc *desc,
-        const gemmepi_elementwise_args *given) {
+  const gemmepi_elementwise_args *given) {
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
   if (given)
@@ -11899,7 +11339,7 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
 }
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-        const gemmepi_elementwise_args *given, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *given, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__elementwise_plan *plan;
@@ -11938,7 +11378,7 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
 
 /* Zeroed, but for what the operation is. */
 static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
-        const gemmepi_tensor *y) {
+  const gemmepi_tensor *y) {
   gemmepi_elementwise_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.operation = operation;
@@ -11954,8 +11394,8 @@ static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double param
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
-        double parameter, const gemmepi_tensor *a,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a,
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11963,9 +11403,9 @@ GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
-        double parameter, const gemmepi_tensor *a,
-        const gemmepi_tensor *dy, const gemmepi_tensor *da,
-        gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a,
+  const gemmepi_tensor *dy, const gemmepi_tensor *da,
+  gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11975,8 +11415,8 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 }
 
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
-        const gemmepi_tensor *a, const gemmepi_tensor *b,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *a, const gemmepi_tensor *b,
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
   desc.activation = activation;
   desc.axis = split_dim;
@@ -11985,8 +11425,8 @@ GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilo
 }
 
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
-        const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
@@ -11997,7 +11437,7 @@ GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
-        int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
+  int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
   desc.axis = axis;
   desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
@@ -12007,7 +11447,7 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
 }
 
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_CAST, a, y);
   return gemmepi_elementwise(context, &desc, NULL, stream);
 }
@@ -12015,7 +11455,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
   int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
-        (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+    (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
     i;
   if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
     launches++; /* clearing it */
@@ -12063,7 +11503,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
 static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
   const gemmepi__operand *operand = &task->operands[t];
   gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t],
-        gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
   gemmepi__append_shape(text, task->rank, operand->stride);
   if (operand->pointer != t)
     gemmepi__append(text, ", the second operand in %s", gemmepi__tensor_names[operand->pointer]);
@@ -12072,23 +11512,23 @@ static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *ta
 
 static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
   static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
-        "transposed, element by element", "transposed"};
+    "transposed, element by element", "transposed"};
   const gemmepi__nest *nest = &plan->loop.nest;
   int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
   if (plan->loop.is_contiguous) {
     gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
-        (long long)nest->extent[0], vector);
+      (long long)nest->extent[0], vector);
     return;
   }
   gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
-        plan->loop.tile_j, plan->loop.tile_i);
+    plan->loop.tile_j, plan->loop.tile_i);
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__nest_has(nest, t))
       gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
         modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
   gemmepi__append(text, " not contiguous: %s\n",
-        nest->rank > 1 ? "the tensors do not merge into one line"
-        : "a tensor is not dense or not aligned");
+    nest->rank > 1 ? "the tensors do not merge into one line"
+      : "a tensor is not dense or not aligned");
 }
 
 static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
@@ -12110,18 +11550,18 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
   for (i = 0; i < plan->sum_count; i++) {
     const gemmepi__axis_sum *sum = &plan->sums[i];
     gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
-        gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
-        (long long)gemmepi__nest_count(&sum->first.nest, 1),
-        sum->first.is_kept ? "kept" : "added up",
-        sum->second.launch.function ? "by way of partial sums" : "one launch");
+      gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
+      (long long)gemmepi__nest_count(&sum->first.nest, 1),
+      sum->first.is_kept ? "kept" : "added up",
+      sum->second.launch.function ? "by way of partial sums" : "one launch");
   }
   if (plan->loop.launch.function)
     gemmepi__explain_loop(text, plan);
   if (plan->scaled.cast.function)
     gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
-        plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
+      plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
   gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
-        (gemmepi__ull)plan->workspace_size);
+    (gemmepi__ull)plan->workspace_size);
 }
 #endif
 
@@ -12141,44 +11581,52 @@ typedef struct gemmepi__sums {
   size_t partial_bytes; /* between the two */
 } gemmepi__sums;
 
-static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
-        size_t size) {
+/* What one launch of reduce.cu adds up, and into what. */
+typedef struct gemmepi__addends {
+  int along_rows; /* sums of rows, else of columns */
+  int64_t items;
+  int dtype, scale, out_dtype, accumulate;
+} gemmepi__addends;
+
+static void gemmepi__reduce_prologue(const gemmepi__addends *x, int rows, char *data, size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
-  gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
-  gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
-  gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-  gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", accumulate, rows);
+  gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->dtype)->name);
+  gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
+  gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n",
+    gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
+  gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", x->accumulate, rows);
 }
 
-/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
-static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
-        int scale, int out_dtype, int accumulate,
-        const gemmepi__reduce_params *params, gemmepi__launch *launch) {
-  int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-  int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
+/* One launch of reduce.cu: items * parts sums. */
+static gemmepi_status gemmepi__build_sum(gemmepi_context *context, const gemmepi__addends *x,
+  const gemmepi__reduce_params *params, gemmepi__launch *launch) {
+  int64_t tiles = x->along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+  int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), x->items, 0);
   int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
   char prologue[512];
   if (blocks <= 0 || blocks > INT_MAX)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
   launch->blocks = (unsigned)blocks;
-  launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-  launch->threads_y = along_rows ? 1 : (unsigned)rows;
-  gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
-  gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
-        gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
+  launch->threads_x = x->along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+  launch->threads_y = x->along_rows ? 1 : (unsigned)rows;
+  gemmepi__reduce_prologue(x, rows, prologue, sizeof prologue);
+  gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
+    gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
   return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
-        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
+    x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
-/* Adds up `lines` lines of sums in F64 for each of `groups` rows of bias_grad. */
+/* Adds up `lines` lines of sums in F64 for each of `results` lines of bias_grad. */
 static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t groups, int64_t lines, gemmepi__sums *sums) {
+  int64_t results, int64_t lines, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *second = &sums->second_params;
-  int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(groups, stride, 0);
+  int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(results, stride, 0);
+  gemmepi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0};
   if (count < 0)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more than 2^56 partial sums");
+  x.accumulate = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
   sums->partial_bytes = gemmepi__bytes_for(count, sizeof(double));
   second->x.ld = out->length;
   second->x.stride = stride;
@@ -12186,33 +11634,29 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
   second->columns = out->length;
   second->parts = 1;
   second->out_stride = out->batch_stride;
-  return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
-        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
+  return gemmepi__build_sum(context, &x, second, &sums->second);
 }
 
-/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
- block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+/* Sums x's items of first_params into `results` lines of bias_grad (as many, or one). Directly where each sum is one block's; else
+ by way of partial sums in F64, of which a second launch adds up some lines for each result. */
 static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-        int along_rows, int x_dtype, int scale, int64_t items,
-        int64_t groups, gemmepi__sums *sums) {
+  gemmepi__addends x, int64_t results, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *first = &sums->first_params;
-  int64_t lines = gemmepi__times(items / groups, first->parts);
+  int64_t lines = gemmepi__times(x.items / results, first->parts);
   gemmepi_status status;
-  first->out_stride = out->batch_stride;
-  if (lines == 1)
-    return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
-        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
-  first->out_stride = out->length;
-  status =
-    gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
-  return status ? status : gemmepi__build_sum_of_lines(context, problem, groups, lines, sums);
+  x.out_dtype = lines == 1 ? out->dtype : GEMMEPI_F64;
+  x.accumulate = lines == 1 && gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+  first->out_stride = lines == 1 ? out->batch_stride : out->length;
+  status = gemmepi__build_sum(context, &x, first, &sums->first);
+  return status || lines == 1 ? status
+    : gemmepi__build_sum_of_lines(context, problem, results, lines, sums);
 }
 
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
  each: fewer are not worth the second launch. */
 static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
-        gemmepi__reduce_params *params) {
+  gemmepi__reduce_params *params) {
   int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t there = gemmepi__times(tiles, items);
   int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
@@ -12233,32 +11677,34 @@ static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *vie
 
 /* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
 static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t row_tiles, gemmepi__sums *sums) {
+  int64_t row_tiles, gemmepi__sums *sums) {
   gemmepi__reduce_params *params = &sums->first_params;
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-  int64_t groups = shared ? 1 : problem->batch;
+  int64_t results = shared ? 1 : problem->batch;
+  gemmepi__addends x = {0, results, problem->accumulator, 0, 0, 0};
   const gemmepi__view *view;
-  int along_rows;
   params->parts = 1;
   if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
     sums->operand = GEMMEPI__AUX;
     params->rows = gemmepi__times(row_tiles, shared ? problem->batch : 1);
     params->columns = params->x.ld = problem->views[GEMMEPI__BIAS_GRAD].length;
     params->x.stride = gemmepi__times(params->rows, params->columns);
-    gemmepi__choose_parts(context, groups, params);
-    return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
+    gemmepi__choose_parts(context, results, params);
+    return gemmepi__build_sums_of(context, problem, x, results, sums);
   }
   sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
   view = &problem->views[sums->operand];
-  along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+  x.along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+  x.items = problem->batch;
+  x.dtype = view->dtype;
+  x.scale = view->scale;
   params->x = gemmepi__kernel_matrix_of(view);
   params->scale.stride = problem->views[GEMMEPI__SCALE_OF(sums->operand)].batch_stride;
   params->rows = view->lines;
   params->columns = view->length;
-  if (!along_rows)
+  if (!x.along_rows)
     gemmepi__choose_parts(context, problem->batch, params);
-  return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
-        groups, sums);
+  return gemmepi__build_sums_of(context, problem, x, results, sums);
 }
 
 /* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
@@ -12270,7 +11716,7 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
-/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/plan.h says. */
+/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/backward.h says. */
 static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
   int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
   const gemmepi__view *view = &problem->views[operand];
@@ -12284,14 +11730,14 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
 
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
   return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
-       ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
-       : 0;
+    ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
+    : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
-        const gemmepi__arguments *arguments, void *left, void *between,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *left, void *between,
+  gemmepi_stream stream) {
   static const char what[] = "the sums of bias_grad";
   gemmepi__reduce_params params = sums->first_params;
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
@@ -12312,12 +11758,16 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
   return gemmepi__launch_kernel(context, &sums->second, &params, what, stream);
 }
 
+static int gemmepi__sums_launches(const gemmepi__sums *sums) {
+  return (sums->first.function != NULL) + (sums->second.function != NULL);
+}
+
 /* >>in words */
 
 static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
   if (sums->first.function)
     gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
+      sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
 
@@ -12353,8 +11803,8 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
  where it cancels the activation, and in sums of few values. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
   return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
-     gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-     (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
+    gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+    (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
@@ -12362,8 +11812,8 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
 #define GEMMEPI__LONG_SUM 768
 static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
   return gemmepi__activation_has(problem->epilogue, GEMMEPI__HAS_FORM_OF_LONG_SUMS) &&
-     !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
-     problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
+    !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
+    problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
 }
 
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
@@ -12384,22 +11834,22 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        int aligned, int scale_a, int scale_b) {
+  int aligned, int scale_a, int scale_b) {
   const gemmepi__view *views = problem->views;
   int scales = (views[GEMMEPI__C].scale ? 1 : 0) | (views[GEMMEPI__D].scale ? 2 : 0) |
-        (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
+    (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
   int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
-       gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+    gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
   gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
-        (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
+    (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
-        gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
+    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
   gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
   gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
   gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
   gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
   gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
-        gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
   gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
   gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
   gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
@@ -12417,7 +11867,7 @@ static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemm
   int64_t unit = view->bits < 16 ? view->bits : 16, line = view->ld * view->bits / 8;
   int64_t item = view->batch_stride * view->bits / 8;
   return view->alignment % unit == 0 && (view->lines <= 1 || line % unit == 0) &&
-     (problem->batch <= 1 || item % unit == 0);
+    (problem->batch <= 1 || item % unit == 0);
 }
 
 /* Whether that holds for every tensor that the epilogue reads or writes. */
@@ -12460,7 +11910,7 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-        gemmepi__epilogue_params *params) {
+  gemmepi__epilogue_params *params) {
   void *const *pointers = arguments->pointers;
   params->c.data = pointers[GEMMEPI__C];
   params->d.data = pointers[GEMMEPI__D];
@@ -12489,7 +11939,7 @@ static int gemmepi__amax_count(const gemmepi__problem *problem) {
 
 /* amax starts at 0: kernels raise it. */
 static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   int operand, result = 0;
   for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
     if (gemmepi__has_operand(problem, operand))
@@ -12503,10 +11953,10 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
 
 /* The product, in the type of its sums, as it lies in workspace. Runs of eight start at multiples of 16 bytes, but for narrow
  results, which would grow too much. */
-static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int sums) {
+static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int dtype) {
   gemmepi__view view = problem->views[GEMMEPI__D];
-  view.dtype = sums;
-  view.bits = sums == GEMMEPI_F64 ? 64 : 32;
+  view.dtype = dtype;
+  view.bits = dtype == GEMMEPI_F64 ? 64 : 32;
   view.alignment = 256;
   view.scale = 0;
   view.lines = problem->m;
@@ -12539,7 +11989,7 @@ typedef struct gemmepi__pass {
 /* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
  block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
 static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t column_tiles, unsigned threads_y) {
+  int64_t column_tiles, unsigned threads_y) {
   int64_t columns = gemmepi__times(column_tiles, problem->batch), steps = 4;
   if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
     int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
@@ -12547,7 +11997,7 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
     return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
   }
   while (steps > 1 && gemmepi__times(columns, gemmepi__divide_up(problem->m, threads_y * steps)) <
-        2 * (int64_t)context->multiprocessors)
+    2 * (int64_t)context->multiprocessors)
     steps /= 2;
   return (int)steps;
 }
@@ -12555,7 +12005,7 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
 /* The rows of a block. Fewer where not every multiprocessor would get one: what is launched behind the pass begins beside it, and
  would have two blocks where the pass has none. Sums and largest magnitudes of a block are of all its threads. */
 static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t column_tiles, unsigned threads_x) {
+  int64_t column_tiles, unsigned threads_x) {
   unsigned rows = GEMMEPI__PASS_THREADS / threads_x;
   int64_t tiles;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) || (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)))
@@ -12570,9 +12020,9 @@ static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi
 }
 
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__pass *pass) {
+  gemmepi__pass *pass) {
   int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
-      row_tiles, tiles;
+    row_tiles, tiles;
   unsigned threads_x = 1, threads_y;
   int steps;
   while (threads_x < 32 && (int64_t)threads_x < chunks)
@@ -12598,18 +12048,18 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
 }
 
 static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
-        int applied) {
+  int applied) {
   int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
   gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
-        parts);
+    parts);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
 }
 
 /* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
  has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__view *product, int parts, int applied,
-        gemmepi__pass *pass) {
+  const gemmepi__view *product, int parts, int applied,
+  gemmepi__pass *pass) {
   char prologue[1024], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -12625,13 +12075,13 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   pass->partial_bytes = gemmepi__line_bytes(problem, pass->params.epilogue.row_tiles);
   /* the product has taken scales that change along k */
   gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
-        scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
+    scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
   gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
   gemmepi__append_pass_defines(&text, problem, parts, applied);
   gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
-        gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
-        gemmepi__name_of_epilogue(problem, product->dtype, words));
+    gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
+    gemmepi__name_of_epilogue(problem, product->dtype, words));
   return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
@@ -12647,8 +12097,8 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int pa
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-        const gemmepi__arguments *arguments, void *product, void *partials,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *product, void *partials,
+  gemmepi_stream stream) {
   gemmepi__pass_params params = pass->params;
   gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
   params.product.data = product;
@@ -12661,7 +12111,7 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
 static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
   if (pass->function)
     gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
-        pass->blocks, pass->threads_x, pass->threads_y);
+      pass->blocks, pass->threads_x, pass->threads_y);
 }
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
  transposed for our kernels. */
@@ -12706,14 +12156,14 @@ static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t
 
 /* The copy of an operand as `view`; its kernel has so many blocks. */
 static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
-        const gemmepi__view *view, int64_t blocks,
-        gemmepi__convert *convert) {
+  const gemmepi__view *view, int64_t blocks,
+  gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   int64_t size = view->bits / 8;
   if (view->bytes / size / 16 >
     from->bytes + 4096) /* items overlap: they would be written out one by one */
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "an operand's items overlap, and converted they would be far larger");
+      "an operand's items overlap, and converted they would be far larger");
   convert->bytes = gemmepi__bytes_for(view->bytes, 1);
   convert->params.x = gemmepi__kernel_matrix_of(from);
   convert->params.out = gemmepi__kernel_matrix_of(view);
@@ -12730,7 +12180,7 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
 
 /* By kernels of which a thread copies a run. */
 static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
-        gemmepi__view *view, gemmepi__convert *convert) {
+  gemmepi__view *view, gemmepi__convert *convert) {
   *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
   return gemmepi__lay_out_copy(
     problem, operand, view,
@@ -12739,7 +12189,7 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
 
 /* To the type that the problem's operands have in common. *view is that of the converted operand. */
 static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-        int operand, gemmepi__view *view, gemmepi__convert *convert) {
+  int operand, gemmepi__view *view, gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
   char prologue[256];
@@ -12750,8 +12200,8 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
   gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
   gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
-        gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
@@ -12762,7 +12212,7 @@ static void gemmepi__pack_prologue(char *data, size_t size) {
 
 /* As it is, but for where its lines begin. */
 static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
-        int operand, gemmepi__convert *pack) {
+  int operand, gemmepi__convert *pack) {
   char prologue[64];
   gemmepi__view view;
   gemmepi_status status;
@@ -12771,22 +12221,22 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
   status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
   gemmepi__pack_prologue(prologue, sizeof prologue);
   return status ? status
-        : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
+    : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
 static void gemmepi__transpose_prologue(char *data, size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
   gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", GEMMEPI__TRANSPOSE_TILE,
-        GEMMEPI__CONVERT_THREADS);
+    GEMMEPI__CONVERT_THREADS);
 }
 
 /* Of 32-bit elements, with lines along the other axis. */
 static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
-        int operand, gemmepi__convert *pack) {
+  int operand, gemmepi__convert *pack) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
   int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
-        gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
+    gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
   char prologue[64];
   gemmepi_status status;
   if (blocks >= 0 && from->batch_stride)
@@ -12794,12 +12244,12 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
   status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
   gemmepi__transpose_prologue(prologue, sizeof prologue);
   return status ? status
-        : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
-        &pack->launch);
+    : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
+      &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
-        void *from, void *to, gemmepi_stream stream) {
+  void *from, void *to, gemmepi_stream stream) {
   gemmepi__convert_params params = convert->params;
   params.x.data = from;
   params.out.data = to;
@@ -12825,6 +12275,7 @@ typedef struct gemmepi__candidate {
   double microseconds; /* an estimate; 0: not known */
   double rank; /* what is compared: mostly the estimate */
   const char *refusal; /* why it cannot run the problem, or NULL */
+  const char *otherwise; /* what explain says of it where it could run the problem and another does */
 } gemmepi__candidate;
 
 #define GEMMEPI__ANY_ENGINE      (-1)
@@ -12836,10 +12287,19 @@ typedef struct gemmepi__candidates {
   gemmepi__candidate list[GEMMEPI__MOST_CANDIDATES];
 } gemmepi__candidates;
 
+/* What every route is asked for candidates of. */
+typedef struct gemmepi__wanted {
+  const gemmepi_context *context;
+  const gemmepi__problem *problem;
+  int applied; /* runs alone whose alpha is 1 and which have no C, where a route tells them apart */
+  double bare_microseconds; /* what cuBLASLt would take without an epilogue; 0: not known */
+} gemmepi__wanted;
+
 static gemmepi__candidate *gemmepi__add_candidate(gemmepi__candidates *candidates, gemmepi_route route) {
   gemmepi__candidate *added = &candidates->list[candidates->count++];
   memset(added, 0, sizeof *added);
   added->route = route;
+  added->engine = GEMMEPI__ANY_ENGINE;
   return added;
 }
 
@@ -12855,7 +12315,7 @@ static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candi
 
 /* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
 static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates,
-        gemmepi_route route) {
+  gemmepi_route route) {
   const gemmepi__candidate *least = NULL;
   int i;
   for (i = 0; i < candidates->count; i++) {
@@ -12873,6 +12333,29 @@ static void gemmepi__refuse_route(gemmepi__candidates *candidates, gemmepi_route
     if (candidates->list[i].route == route && !candidates->list[i].refusal)
       candidates->list[i].refusal = refusal;
 }
+/* A product's plan, as its route has it. */
+
+#define GEMMEPI__REASON_SIZE 512
+
+struct gemmepi__route;
+typedef struct gemmepi__matmul_plan {
+  gemmepi_plan base;
+  gemmepi__problem problem;
+  const struct gemmepi__route *route;
+  int applied; /* for runs alone whose alpha is 1 and which have no C */
+  size_t workspace_size;
+  void *built; /* what the route has made: a struct of its own */
+  gemmepi__candidates candidates; /* what it was chosen from */
+  char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
+  /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
+   because users hold plans as const. */
+  gemmepi__atomic_pointer replacement;
+  gemmepi__atomic_pointer *replacement_place;
+  /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
+   or alpha 1 and no C are compiled in. */
+  gemmepi__atomic_pointer scaled;
+  gemmepi__atomic_pointer *scaled_place;
+} gemmepi__matmul_plan;
 /* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
  they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
  item, which another launch adds up. */
@@ -12963,10 +12446,10 @@ typedef struct gemmepi__sm90 {
 /* Whether TMA takes a matrix of so many bits an element as it lies. */
 static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
   int64_t unit = 128 / bits,
-      most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
+    most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
   return view->bits == bits && view->alignment % 16 == 0 &&
-     (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
-     (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
+    (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
+    (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
 }
 
 /* F32 operands multiplied as TF32. */
@@ -12977,10 +12460,10 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 /* What the kernels multiply. */
 static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
   gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-        problem->common == GEMMEPI_F16   ? "f16"
-        : problem->common == GEMMEPI_F32 ? "tf32"
-        : "bf16",
-        (int)problem->views[GEMMEPI__A].bits / 8);
+    problem->common == GEMMEPI_F16   ? "f16"
+    : problem->common == GEMMEPI_F32 ? "tf32"
+      : "bf16",
+    (int)problem->views[GEMMEPI__A].bits / 8);
 }
 
 /* Stages that all of k fills. */
@@ -13033,7 +12516,7 @@ static int gemmepi__box_bits(const gemmepi__problem *problem) {
  extents of its map say. */
 static int gemmepi__moves_box(const gemmepi__problem *problem, int operand, int bits) {
   return gemmepi__half_columns(problem) * bits % 128 == 0 &&
-     gemmepi__tma_takes(problem, &problem->views[operand], bits);
+    gemmepi__tma_takes(problem, &problem->views[operand], bits);
 }
 
 /* Results of so many bits: bits 1 D, 2 AUX. */
@@ -13076,15 +12559,15 @@ static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
 /* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
 static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return gemmepi__has(problem, GEMMEPI_BGRAD_A)
-       ? gemmepi__divide_up(gemmepi__half_columns(problem),
-        shape->tile_n / gemmepi__halves_in(problem))
-       : gemmepi__divide_up(problem->m, shape->tile_m);
+    ? gemmepi__divide_up(gemmepi__half_columns(problem),
+      shape->tile_n / gemmepi__halves_in(problem))
+    : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
 /* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
 static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-        int applied) {
+  int applied) {
   int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
   if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
     GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
@@ -13122,8 +12605,8 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
   return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-        !problem->views[GEMMEPI__A].transposed) ||
-     gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
+    !problem->views[GEMMEPI__A].transposed) ||
+    gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
 /* >>shared memory */
@@ -13138,19 +12621,19 @@ static unsigned gemmepi__sm90_stage_bytes(const gemmepi__sm90_shape *shape) {
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
 static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
-     (fused->loaded & 1) && !(fused->copied & 1) &&
-     gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
+    (fused->loaded & 1) && !(fused->copied & 1) &&
+    gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
 }
 
 static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   int replaces = gemmepi__replaces_aux(problem, fused);
   return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
-        (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
+    (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
   return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
-        (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+    (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
 /* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
@@ -13163,11 +12646,11 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
 static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   unsigned stage = gemmepi__sm90_stage_bytes(&fused->shape) + GEMMEPI__SM90_PAIR;
   unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
-        2 * gemmepi__loaded_matrices(problem, fused->loaded);
+    2 * gemmepi__loaded_matrices(problem, fused->loaded);
   unsigned divided = fused->shape.split > 1 ? GEMMEPI__SM90_PAIR : 0;
   unsigned sums = fused->summed ? GEMMEPI__SM90_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
   return (unsigned)fused->stages * stage + boxes * GEMMEPI__SM90_BOXES +
-     GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
+    GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
 }
 
 /* Sets both, and returns the stages. */
@@ -13197,24 +12680,24 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90
  registers. */
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
-        GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
   return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
-     fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
-     gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
-     (gemmepi__has(problem, GEMMEPI_AUX)
-        ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
-        : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
+    fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
+    gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
+    (gemmepi__has(problem, GEMMEPI_AUX)
+      ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
+      : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
 /* >>the choice of a shape */
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
 static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-        int64_t *rows, int64_t *columns) {
+  int64_t *rows, int64_t *columns) {
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
   *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
-        (int64_t)shape->tile_n / halves * shape->cluster_n);
+    (int64_t)shape->tile_n / halves * shape->cluster_n);
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -13223,22 +12706,22 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
 static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
   uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
   return !gemmepi__has(problem, sums) ||
-     ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
-      !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+    ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
+    !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
 /* What shapes of few registers, and units of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-        int applied) {
+  int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
   int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
   int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
-        gemmepi__aux_is_mask(problem->epilogue));
+    gemmepi__aux_is_mask(problem->epilogue));
   if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-        GEMMEPI_RESIDUAL) ||
-        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-        gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
+    GEMMEPI_RESIDUAL) ||
+    !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+    gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+    gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
     return 0;
@@ -13285,7 +12768,7 @@ static int gemmepi__cluster_blocks(const gemmepi__sm90_shape *shape) {
 
 /* Tiles of a block, of which some have one less. */
 static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape) {
+  const gemmepi__sm90_shape *shape) {
   int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
   int cluster = gemmepi__cluster_blocks(shape);
   return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
@@ -13293,7 +12776,7 @@ static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
 static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape) {
+  const gemmepi__sm90_shape *shape) {
   int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
   int cluster = gemmepi__cluster_blocks(shape);
   double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
@@ -13305,8 +12788,8 @@ static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi_
  2048, and wider tiles do not care. */
 static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return shape->cluster_n > 1 && shape->tile_n == 128 &&
-     (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
-      problem->k > 2048);
+    (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
+    problem->k > 2048);
 }
 
 /* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
@@ -13328,8 +12811,8 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
   double columns =
     halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
   return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
-      columns / shape->cluster_m * gemmepi__load_slowness(b)) *
-     GEMMEPI__SM90_LINE / 54;
+    columns / shape->cluster_m * gemmepi__load_slowness(b)) *
+    GEMMEPI__SM90_LINE / 54;
 }
 
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half
@@ -13341,7 +12824,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
  random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
  that it chooses took 1.02 of the fastest. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape, int applied) {
+  const gemmepi__sm90_shape *shape, int applied) {
   int cluster = gemmepi__cluster_blocks(shape);
   double megahertz = gemmepi__chip_of(context->arch)->megahertz;
   double waves = (double)gemmepi__sm90_waves(context, problem, shape);
@@ -13351,7 +12834,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double load = gemmepi__load_cycles(problem, shape);
   double sums = steps * (multiply > load ? multiply : load) + 500;
   int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
-        !gemmepi__activation_costs(problem->epilogue);
+    !gemmepi__activation_costs(problem->epilogue);
   double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
   double slowed =
     (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
@@ -13372,15 +12855,15 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
 }
 
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-        const gemmepi__problem *problem, int applied,
-        double *microseconds) {
+  const gemmepi__problem *problem, int applied,
+  double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
     const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
     double time;
     if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
-        gemmepi__cluster_blocks(shape) > context->multiprocessors))
+      gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
     if (!best || time < *microseconds) {
@@ -13399,7 +12882,7 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
  less. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so that longer lines of D and AUX are
  written at a time: 2 to 3 percent less. No band is much lower than the others. */
 static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape, int64_t rows) {
+  const gemmepi__sm90_shape *shape, int64_t rows) {
   int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
   int64_t of_a = problem->views[GEMMEPI__A].bytes, bytes = of_a + problem->views[GEMMEPI__B].bytes;
   int stays = bytes <= GEMMEPI__SM90_KEPT, a_stays = !stays && of_a <= GEMMEPI__SM90_KEPT / 2;
@@ -13410,7 +12893,7 @@ static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi
   if (writes_two && stays)
     high = gemmepi__divide_up(high, 2);
   else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two &&
-      gemmepi__halves_out(problem) == 1)
+    gemmepi__halves_out(problem) == 1)
     high *= 2;
   bands = (rows + high / 2) / high;
   return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
@@ -13426,13 +12909,13 @@ typedef struct gemmepi__map_shape {
 
 /* promotion: what of DRAM comes to L2 at once where a part of it is read */
 static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
-        const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
+  const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
   static const uint32_t ones[4] = {1, 1, 1, 1};
   static const struct {
     int dtype, type;
   } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-        {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
-        {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
+    {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+    {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
   uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
   gemmepi__cu_tensor_map *aligned =
     (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
@@ -13460,12 +12943,12 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
  their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
 static int gemmepi__operand_promotion(const gemmepi__view *view) {
   return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-        : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+    : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 }
 
 /* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
 static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
+  const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
   int has_items = problem->batch > 1 && view->batch_stride != 0;
   gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
   shape.extents[0] = (uint64_t)view->length;
@@ -13483,8 +12966,8 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        const gemmepi__view *view, int halves, int promotion,
-        gemmepi__tensor_map *map) {
+  const gemmepi__view *view, int halves, int promotion,
+  gemmepi__tensor_map *map) {
   gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
   uint64_t line = gemmepi__map_line(view);
   shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
@@ -13501,11 +12984,11 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
  up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
 static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   const gemmepi__sm90_shape *shape = &fused->shape;
   const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-       read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
+    read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
   int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
   int moved = fused->staged - fused->copied;
   int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
@@ -13517,67 +13000,67 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
   if (!result && moved & 1)
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
-        gemmepi__halves_out(problem), written, &fused->params.d);
+      gemmepi__halves_out(problem), written, &fused->params.d);
   if (!result && (moved & 2 || fused->loaded & 1))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-        gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
-        &fused->params.aux);
+      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
+      &fused->params.aux);
   if (!result && (fused->loaded & 2))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
-        gemmepi__halves_out(problem), read, &fused->params.residual);
+      gemmepi__halves_out(problem), read, &fused->params.residual);
   return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
 static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__sm90 *fused) {
+  const gemmepi__sm90 *fused) {
   const gemmepi__sm90_shape *shape = &fused->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-        shape->tile_n);
+    shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
-        shape->ping_pong);
+    shape->ping_pong);
   gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
-        shape->cluster_n);
+    shape->cluster_n);
   gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
-        fused->buffers);
+    fused->buffers);
   gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
-        fused->loaded);
+    fused->loaded);
   gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
-        gemmepi__loads_bias_ahead(problem, fused));
+    gemmepi__loads_bias_ahead(problem, fused));
   gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
-        gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
+    gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
-        gemmepi__sm90_shared(problem, fused));
+    gemmepi__sm90_shared(problem, fused));
   gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
   if (fused->summed)
     gemmepi__append(text,
-        "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
-        "#define GEMMEPI_SUMS_ADD %d\n",
-        fused->summed,
-        gemmepi__sums_items(problem) ? "F64"
+      "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
+      "#define GEMMEPI_SUMS_ADD %d\n",
+      fused->summed,
+      gemmepi__sums_items(problem) ? "F64"
         : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
-        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
+      gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   int dtype = problem->common;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_fused_defines(&text, problem, fused);
   gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
-        dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-        fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
-        gemmepi__name_of_epilogue(problem, dtype, words));
+    dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+    fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
+    gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
 }
 
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   fused->shape = *shape;
   fused->applied = applied;
   fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
@@ -13593,7 +13076,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
 }
 
 static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   const gemmepi__sm90_shape *shape = &fused->shape;
   gemmepi__sm90_params *params = &fused->params;
   int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
@@ -13601,7 +13084,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
   if (tiles <= 0 || tiles > INT_MAX / cluster)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
   most = shape->split > 1 ? tiles /* those of a split do not stay */
-        : gemmepi__resident_blocks(context, (int)cluster) / cluster;
+    : gemmepi__resident_blocks(context, (int)cluster) / cluster;
   params->tiles = (unsigned)tiles;
   params->cluster_rows = (unsigned)rows;
   params->cluster_columns = (unsigned)columns;
@@ -13618,7 +13101,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
 
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   if (!fused->summed)
     return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
@@ -13631,8 +13114,8 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape, int applied,
-        gemmepi__sm90 *fused) {
+  const gemmepi__sm90_shape *shape, int applied,
+  gemmepi__sm90 *fused) {
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
   gemmepi__cut_up(problem, shape, applied, fused);
@@ -13661,8 +13144,8 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
+  char *workspace, gemmepi_stream stream) {
   const gemmepi__driver *driver = &context->driver;
   void *const *pointers = arguments->pointers;
   char *between = gemmepi__past(workspace, fused->partial_bytes);
@@ -13700,19 +13183,19 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
 /* >>in words */
 
 static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__sm90 *sm90) {
+  const gemmepi__sm90 *sm90) {
   const gemmepi__sm90_shape *shape = &sm90->shape;
   gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-        sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
-        shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
+    sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
+    shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
   if (shape->split > 1)
     gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
   else
     gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
   if (sm90->summed)
     gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
-        gemmepi__argument_name(problem, sm90->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
-        sm90->sums.second.function ? ", of its items by 1 more launch" : "");
+      gemmepi__argument_name(problem, sm90->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
+      sm90->sums.second.function ? ", of its items by 1 more launch" : "");
   else
     gemmepi__explain_sums(text, &sm90->sums);
 }
@@ -13803,8 +13286,8 @@ static unsigned gemmepi__sm80_shared(const gemmepi__sm80_shape *shape) {
 
 static int gemmepi__sm80_kind(const gemmepi__problem *problem) {
   return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
-     : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
-        : GEMMEPI__OF_F32;
+    : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
+      : GEMMEPI__OF_F32;
 }
 
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
@@ -13812,7 +13295,7 @@ static int gemmepi__is_fma(const gemmepi__problem *problem) {
 }
 
 static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-        int arch) {
+  int arch) {
   int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
   if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
     unit = gemmepi__copy_unit(problem, GEMMEPI__B);
@@ -13825,7 +13308,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
   if (unit < shape->unit ||
     (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
     (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
-     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
+    gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
   return gemmepi__sm80_shared(shape) <= gemmepi__chip_of(arch)->most_shared;
 }
@@ -13833,7 +13316,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
 /* >>how long it takes */
 
 static int64_t gemmepi__sm80_tiles(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-        int64_t *rows, int64_t *columns) {
+  int64_t *rows, int64_t *columns) {
   *rows = gemmepi__divide_up(problem->m, shape->tile_m);
   *columns =
     gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
@@ -13855,7 +13338,7 @@ static double gemmepi__sm80_rate(const gemmepi__problem *problem, const gemmepi_
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
  more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
 static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-        int blocks) {
+  int blocks) {
   double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
   slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
   if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
@@ -13878,12 +13361,12 @@ static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__s
  multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
  parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
+  const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(own, shape, &rows, &columns);
   int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
-        context->multiprocessors); /* tiles of a multiprocessor */
+    context->multiprocessors); /* tiles of a multiprocessor */
   int blocks = gemmepi__sm80_blocks(context, shape);
   double area = (double)shape->tile_m * shape->tile_n, lines[2];
   int64_t of_stage = gemmepi__stage_k(problem);
@@ -13904,24 +13387,24 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   }
   finish *= area / 128;
   return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
-       chip->megahertz +
-     (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
-        : gemmepi__sums_microseconds(problem));
+    chip->megahertz +
+    (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
+      : gemmepi__sums_microseconds(problem));
 }
 
 /* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
 static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80_cut *cut) {
+  const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gemmepi__stage_k(problem);
   int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
   return cut->parts == 1 ||
-     (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+    (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
-        double *microseconds) {
+  double *microseconds) {
   static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
   gemmepi__problem bare = gemmepi__bare_problem(problem);
   gemmepi__sm80_cut best = {NULL, 1};
@@ -13954,45 +13437,45 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
 }
 
 static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__sm80 *mma) {
+  const gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-        shape->tile_n);
+    shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
-        shape->warps_n);
+    shape->warps_n);
   gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
-        shape->blocks);
+    shape->blocks);
   gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
   gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
   gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
   gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
-        gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+    gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
   gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm80 *mma) {
+  gemmepi__sm80 *mma) {
   int dtype = problem->common;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm80_defines(&text, problem, mma);
   gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
-        dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
-        ? "TF32"
-        : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-        mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
-        gemmepi__name_of_epilogue(problem, dtype, words));
+    dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
+      ? "TF32"
+      : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+    mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+    gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
 static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied,
-        gemmepi__sm80 *mma) {
+  gemmepi__sm80 *mma) {
   /* of 32 bits a row's four lanes write whole sectors, but for these */
   int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
   mma->shape = *cut->shape;
@@ -14012,7 +13495,7 @@ static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmep
 }
 
 static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm80 *mma) {
+  gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__sm80_params *params = &mma->params;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
@@ -14042,7 +13525,7 @@ static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, cons
 
 /* The sums of each part of k, one after another, in workspace, and what adds them up. */
 static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__view *part, int applied, gemmepi__sm80 *mma) {
+  const gemmepi__view *part, int applied, gemmepi__sm80 *mma) {
   int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
   gemmepi_status status;
   if (elements < 0)
@@ -14055,7 +13538,7 @@ static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemme
 
 /* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
+  const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
   gemmepi__problem bare;
   const gemmepi__problem *own = problem; /* the kernel's */
   unsigned row_tiles;
@@ -14085,15 +13568,15 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
 
 static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
   return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
-     mma->sums.partial_bytes;
+    mma->sums.partial_bytes;
 }
 
 /* >>running */
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
+  char *workspace, gemmepi_stream stream) {
   gemmepi__sm80_params params = mma->params;
   char *partials = gemmepi__past(workspace, mma->product_bytes);
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -14110,7 +13593,7 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
   if (status)
     return status;
   return gemmepi__run_sums(context, &mma->sums, arguments, partials,
-        gemmepi__past(partials, mma->partial_bytes), stream);
+    gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
 /* >>in words */
@@ -14118,8 +13601,8 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
 static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80) {
   const gemmepi__sm80_shape *shape = &sm80->shape;
   gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-        sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
-        sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+    sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
+    sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
   if (sm80->parts > 1)
     gemmepi__append(text, ", k in %d parts", sm80->parts);
   gemmepi__append(text, "\n");
@@ -14163,24 +13646,24 @@ typedef struct gemmepi__engine {
   const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
   /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
   void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate);
+    gemmepi__candidate *candidate);
   void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built);
+    const gemmepi__candidate *candidate, gemmepi__built *built);
   void (*describe)(const gemmepi__built *built, gemmepi__built_details *details);
   /* In words, after the kernel's name. */
   void (*explain)(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text);
   /* The primary context is current. */
   gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream);
+    const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
+    gemmepi_stream stream);
 } gemmepi__engine;
 
 /* >>Hopper */
 
 static void gemmepi__engine_sm90_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate) {
+  gemmepi__candidate *candidate) {
   const gemmepi__sm90_shape *shape =
     gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds);
   candidate->shape = (int)(shape - gemmepi__sm90_shapes);
@@ -14193,9 +13676,9 @@ static void gemmepi__engine_sm90_tile(const gemmepi__candidate *candidate, int *
 }
 
 static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built) {
+  const gemmepi__candidate *candidate, gemmepi__built *built) {
   return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied,
-        &built->sm90);
+    &built->sm90);
 }
 
 static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__built_details *details) {
@@ -14208,28 +13691,28 @@ static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__
 }
 
 static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-        gemmepi__text *text) {
+  gemmepi__text *text) {
   gemmepi__explain_sm90(text, problem, &built->sm90);
 }
 
 static gemmepi_status gemmepi__engine_sm90_run(const gemmepi_context *context,
-        const gemmepi__problem *problem, const gemmepi__built *built,
-        const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream) {
+  const gemmepi__problem *problem, const gemmepi__built *built,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
   return gemmepi__sm90_run(context, problem, &built->sm90, arguments, workspace, stream);
 }
 
 /* >>Ampere and later */
 
 static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context,
-        const gemmepi__problem *problem) {
+  const gemmepi__problem *problem) {
   (void)context;
   (void)problem;
   return NULL;
 }
 
 static void gemmepi__engine_sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate) {
+  gemmepi__candidate *candidate) {
   gemmepi__sm80_cut cut = gemmepi__choose_sm80(context, problem, &candidate->microseconds);
   candidate->shape = (int)(cut.shape - gemmepi__sm80_shapes);
   candidate->parts = cut.parts;
@@ -14241,7 +13724,7 @@ static void gemmepi__engine_sm80_tile(const gemmepi__candidate *candidate, int *
 }
 
 static gemmepi_status gemmepi__engine_sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built) {
+  const gemmepi__candidate *candidate, gemmepi__built *built) {
   gemmepi__sm80_cut cut;
   cut.shape = &gemmepi__sm80_shapes[candidate->shape];
   cut.parts = candidate->parts;
@@ -14258,15 +13741,15 @@ static void gemmepi__engine_sm80_describe(const gemmepi__built *built, gemmepi__
 }
 
 static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-        gemmepi__text *text) {
+  gemmepi__text *text) {
   (void)problem;
   gemmepi__explain_sm80(text, &built->sm80);
 }
 
 static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
-        const gemmepi__problem *problem, const gemmepi__built *built,
-        const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream) {
+  const gemmepi__problem *problem, const gemmepi__built *built,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
   return gemmepi__sm80_run(context, problem, &built->sm80, arguments, workspace, stream);
 }
 
@@ -14284,8 +13767,8 @@ static const gemmepi__engine gemmepi__engines[] = {
 
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *like, double copying,
-        gemmepi__candidates *candidates) {
+  const gemmepi__candidate *like, double copying,
+  gemmepi__candidates *candidates) {
   int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
   double least = GEMMEPI__NEVER;
   for (engine = 0; engine < count; engine++) {
@@ -14305,51 +13788,18 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
       least = own;
   }
 }
-/* The route lt: cuBLASLt runs product and epilogue in one kernel. Also the bare product of the route split. */
-
-/* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
-#define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
+/* What may go to cuBLASLt with its epilogue: what that has, and where it breaks the contract. */
 
 /* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v| = 4.5e-6 |v|, covers the error of
  cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
  H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
-/* What a route asks of cuBLASLt. */
-typedef enum gemmepi__lt_use {
-  GEMMEPI__LT_WHOLE, /* product and epilogue */
-  GEMMEPI__LT_BARE, /* alpha A B + beta C */
-  GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
-} gemmepi__lt_use;
-
-/* A pointer of the matmul descriptor that each run sets. */
-typedef struct gemmepi__lt_pointer {
-  int attribute;
-  int operand; /* of ours, whose pointer it is */
-} gemmepi__lt_pointer;
-
-#define GEMMEPI__LT_MAX_POINTERS 9 /* bias or bias_grad, aux, five scales, two amax */
-
-/* Everything a run hands to cublasLtMatmul but pointers and scalars. */
-typedef struct gemmepi__lt_product {
-  gemmepi__lt_matmul_desc desc;
-  gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
-  gemmepi__lt_algo algo;
-  size_t workspace_size;
-  int scalars; /* dtype of alpha and beta */
-  int c_as_d; /* where C is not read, D may stand for it */
-  int adds_in_place; /* see gemmepi__lt_adds_in_place */
-  int pointer_count;
-  gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
-} gemmepi__lt_product;
-
 /* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
 static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
   return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
-     gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+    gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
 }
-
-/* >>what may go there */
 
 typedef struct gemmepi__lt_epilogue_row {
   uint64_t epilogue;
@@ -14430,7 +13880,7 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     return "a and b differ in dtype";
   if (problem->common == GEMMEPI_I8)
     return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
-        : "it has no scales for I8";
+      : "it has no scales for I8";
   if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gemmepi__takes_scale(d))
     return "it was seen to write past a 16-bit d of F32 operands";
   if (gemmepi__takes_scale(d) && !is_fp8)
@@ -14467,10 +13917,11 @@ static const char *gemmepi__lt_scale_rule(const gemmepi__problem *problem) {
 }
 
 /* The rule that keeps a problem from cuBLASLt, or NULL. */
-static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
+static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__view *views = problem->views;
   const gemmepi__view *aux = &views[GEMMEPI__AUX];
   const char *rule;
+  (void)context;
   if (problem->flags & GEMMEPI_DEVICE_SCALARS)
     return "alpha and beta lie on the device as doubles";
   if (problem->k == 0)
@@ -14490,8 +13941,35 @@ static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
     return gemmepi__lt_slower(problem);
   return problem->flags & GEMMEPI_RELAXED ? NULL : gemmepi__lt_breach(problem);
 }
+/* A problem in cuBLASLt's words: operands, epilogue and scales. */
 
-/* >>building */
+/* What a route asks of cuBLASLt. */
+typedef enum gemmepi__lt_use {
+  GEMMEPI__LT_WHOLE, /* product and epilogue */
+  GEMMEPI__LT_BARE, /* alpha A B + beta C */
+  GEMMEPI__LT_BARE_ALPHA_1 /* A B alone: alpha will be 1 and beta 0 in each run */
+} gemmepi__lt_use;
+
+/* A pointer of the matmul descriptor that each run sets. */
+typedef struct gemmepi__lt_pointer {
+  int attribute;
+  int operand; /* of ours, whose pointer it is */
+} gemmepi__lt_pointer;
+
+#define GEMMEPI__LT_MAX_POINTERS 9 /* bias or bias_grad, aux, five scales, two amax */
+
+/* Everything a run hands to cublasLtMatmul but pointers and scalars. */
+typedef struct gemmepi__lt_product {
+  gemmepi__lt_matmul_desc desc;
+  gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
+  gemmepi__lt_algo algo;
+  size_t workspace_size;
+  int scalars; /* dtype of alpha and beta */
+  int c_as_d; /* where C is not read, D may stand for it */
+  int adds_in_place; /* see gemmepi__lt_adds_in_place */
+  int pointer_count;
+  gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
+} gemmepi__lt_product;
 
 static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
   gemmepi_status status = GEMMEPI_OK;
@@ -14522,27 +14000,27 @@ static int gemmepi__lt_type(int dtype) {
 
 /* A view as cuBLASLt sees it: column-major, so a line of ours is a column. */
 static int gemmepi__lt_layout_of(const gemmepi__cublaslt *lt, const gemmepi__view *view, int64_t batch,
-        gemmepi__lt_layout *layout) {
+  gemmepi__lt_layout *layout) {
   int32_t count = (int32_t)batch;
   int result = lt->layout_init(layout, sizeof *layout, gemmepi__lt_type(view->dtype),
-        (uint64_t)view->length, (uint64_t)view->lines, view->ld);
+    (uint64_t)view->length, (uint64_t)view->lines, view->ld);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-        sizeof count);
+      sizeof count);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-        &view->batch_stride, sizeof view->batch_stride);
+      &view->batch_stride, sizeof view->batch_stride);
   return result;
 }
 
 static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *product, int attribute,
-        const void *value, size_t size) {
+  const void *value, size_t size) {
   return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
 }
 
 /* Notes a pointer that runs set; here it is set to its alignment alone, which the heuristic reads. */
 static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_product *product, int attribute, int operand) {
+  gemmepi__lt_product *product, int attribute, int operand) {
   void *aligned = (void *)(uintptr_t)problem->views[operand].alignment;
   gemmepi__lt_pointer *pointer = &product->pointers[product->pointer_count++];
   pointer->attribute = attribute;
@@ -14551,7 +14029,7 @@ static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__p
 }
 
 static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        int operand, gemmepi__lt_product *product) {
+  int operand, gemmepi__lt_product *product) {
   const gemmepi__view *vector = &problem->views[operand];
   int32_t type = gemmepi__lt_type(vector->dtype);
   int result =
@@ -14562,25 +14040,25 @@ static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmep
       gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
-        &vector->batch_stride, sizeof vector->batch_stride);
+      &vector->batch_stride, sizeof vector->batch_stride);
   return result;
 }
 
 static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_product *product) {
   const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
   int32_t type = gemmepi__lt_type(aux->dtype);
   int result = gemmepi__lt_add_pointer(lt, problem, product,
-        GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
+    GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
   if (!result && aux->bits != 1 && aux->dtype != problem->views[GEMMEPI__D].dtype)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type,
-        sizeof type);
+      sizeof type);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
-        sizeof aux->ld);
+      sizeof aux->ld);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
-        &aux->batch_stride, sizeof aux->batch_stride);
+      &aux->batch_stride, sizeof aux->batch_stride);
   if (!result && problem->views[GEMMEPI__AMAX_AUX].dtype)
     result = gemmepi__lt_add_pointer(
       lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, GEMMEPI__AMAX_AUX);
@@ -14588,7 +14066,7 @@ static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__
 }
 
 static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_product *product) {
   int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
   int vector = gemmepi__has(problem, GEMMEPI_BIAS) ? GEMMEPI__BIAS : GEMMEPI__BIAS_GRAD;
   int result =
@@ -14600,7 +14078,7 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
     result = gemmepi__lt_describe_aux(lt, problem, product);
   if (!result && gemmepi__has_operand(problem, GEMMEPI__AMAX_D))
     result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
-        GEMMEPI__AMAX_D);
+      GEMMEPI__AMAX_D);
   return result;
 }
 
@@ -14620,11 +14098,11 @@ static const gemmepi__lt_scale_row gemmepi__lt_scales[] = {
 
 /* A bare product takes the scales that change along k; the pass takes the others. */
 static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_use use, gemmepi__lt_product *product) {
+  gemmepi__lt_use use, gemmepi__lt_product *product) {
   static const int32_t modes[] = {0, GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
-        GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
-        GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
-        GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
+    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
   size_t i;
   int result = 0;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_scales) && !result; i++) {
@@ -14642,29 +14120,29 @@ static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmep
 }
 
 static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_product *product) {
+  const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_product *product) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  int sums = gemmepi__product_dtype(problem);
-  int compute = sums == GEMMEPI_F64                        ? GEMMEPI__CUBLAS_COMPUTE_64F
-        : sums == GEMMEPI_I32                      ? GEMMEPI__CUBLAS_COMPUTE_32I
-        : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
-        : GEMMEPI__CUBLAS_COMPUTE_32F;
+  int dtype = gemmepi__product_dtype(problem);
+  int compute = dtype == GEMMEPI_F64                       ? GEMMEPI__CUBLAS_COMPUTE_64F
+    : dtype == GEMMEPI_I32                     ? GEMMEPI__CUBLAS_COMPUTE_32I
+    : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
+      : GEMMEPI__CUBLAS_COMPUTE_32F;
   int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int result;
   int8_t fast = 1;
-  product->scalars = sums;
+  product->scalars = dtype;
   product->c_as_d = c->dtype == d->dtype;
-  result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute, gemmepi__lt_type(sums));
+  result = lt->matmul_desc_init(&product->desc, sizeof product->desc, compute, gemmepi__lt_type(dtype));
   if (!result && (problem->flags & GEMMEPI_FAST_ACCUMULATION))
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
-        sizeof transpose_a);
+      sizeof transpose_a);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b,
-        sizeof transpose_b);
+      sizeof transpose_b);
   if (!result)
     result = gemmepi__lt_layout_of(lt, b, problem->batch, &product->b);
   if (!result)
@@ -14675,14 +14153,20 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
     result = gemmepi__lt_layout_of(lt, d, problem->batch, &product->d);
   return result;
 }
+/* A product by cuBLASLt: its algorithm, and its runs. */
+
+/* >>choosing an algorithm */
+
+/* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
+#define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_preference *preference) {
+  const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_preference *preference) {
   static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-        GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-        GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+    GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+    GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   size_t workspace = GEMMEPI__LT_WORKSPACE, i;
   /* the other schemes add up in D's type or in place, which rounds more than once */
   uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment;
@@ -14694,10 +14178,10 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
   views[3] = d;
   if (!result)
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-        &workspace, sizeof workspace);
+      &workspace, sizeof workspace);
   if (!result)
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-        &schemes, sizeof schemes);
+      &schemes, sizeof schemes);
   for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
     alignment = (uint32_t)views[i]->alignment;
     result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
@@ -14720,7 +14204,7 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
 
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
 static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
+  gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
   int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
   int rounds_early =
     problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
@@ -14737,7 +14221,7 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
  does (H200, cuBLASLt 13.1) where it knows C to be D and beta to be 1, with no epilogue and with BIAS. */
 static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__lt_use use) {
   return problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
-     use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
+    use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
 }
 
 #define GEMMEPI__LT_ANSWERS 8
@@ -14753,7 +14237,7 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 
 /* The answer to take, of `count` good ones in the heuristic's order. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__lt_heuristic *good, int count) {
+  const gemmepi__lt_heuristic *good, int count) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   size_t t;
   int i;
@@ -14770,8 +14254,8 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
 }
 
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_product *product) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
   gemmepi__lt_preference preference;
@@ -14780,7 +14264,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   memset(product, 0, sizeof *product);
   if (problem->batch > INT_MAX)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
-        (long long)problem->batch);
+      (long long)problem->batch);
   result = gemmepi__lt_describe(lt, problem, c, d, product);
   if (!result)
     result = gemmepi__lt_describe_scales(lt, problem, use, product);
@@ -14808,20 +14292,20 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   }
   if (fault)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
-        fault);
+      fault);
   if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
     result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
     return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
-        lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
+    lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
 
 /* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_product *product) {
   gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
   gemmepi__problem slow = *problem;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
@@ -14838,6 +14322,18 @@ typedef struct gemmepi__lt_call {
   const void *a, *b, *c;
   void *d, *workspace;
 } gemmepi__lt_call;
+
+static gemmepi__lt_call gemmepi__lt_call_of(const gemmepi__arguments *arguments, void *workspace) {
+  gemmepi__lt_call call;
+  call.alpha = arguments->alpha;
+  call.beta = arguments->beta;
+  call.a = arguments->pointers[GEMMEPI__A];
+  call.b = arguments->pointers[GEMMEPI__B];
+  call.c = arguments->pointers[GEMMEPI__C];
+  call.d = arguments->pointers[GEMMEPI__D];
+  call.workspace = workspace;
+  return call;
+}
 
 typedef union gemmepi__lt_scalar {
   double f64;
@@ -14859,7 +14355,7 @@ static gemmepi__lt_scalar gemmepi__lt_scalar_of(int dtype, double value) {
 /* Whether cuBLASLt refused to start, rather than failed while it ran. */
 static int gemmepi__lt_refused(int result) {
   return result == GEMMEPI__CUBLAS_STATUS_INVALID_VALUE || result == GEMMEPI__CUBLAS_STATUS_ARCH_MISMATCH ||
-     result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+    result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 /* Whether D = alpha A B + D is to be kept from the memory. */
@@ -14869,29 +14365,30 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
 
 /* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
 static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
-        const gemmepi__lt_product *product,
-        const gemmepi__lt_call *call) {
-  if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
+  const gemmepi__lt_product *product,
+  const gemmepi__arguments *arguments) {
+  gemmepi__lt_call call = gemmepi__lt_call_of(arguments, NULL);
+  if (!gemmepi__lt_is_in_place(product, &call) || ((float)call.alpha == 1 && context->ones))
     return NULL;
   return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
-        : "without scalars on the device it rounds the product to d's type before it adds d";
+    : "without scalars on the device it rounds the product to d's type before it adds d";
 }
 
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
  device, and alpha too. */
 static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
-        const void **alpha, const void **beta) {
+  const void **alpha, const void **beta) {
   int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
   *alpha = (const float *)(uintptr_t)context->ones;
   *beta = (const float *)(uintptr_t)context->ones + 1;
   return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
-        sizeof mode);
+    sizeof mode);
 }
 
 /* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
-        const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
+  gemmepi_stream stream) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
   gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
@@ -14900,7 +14397,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
   for (i = 0; i < run.pointer_count && !result; i++)
     result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
-        &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+      &arguments->pointers[run.pointers[i].operand], sizeof(void *));
   if (!result && in_place)
     result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
   if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
@@ -14916,12 +14413,12 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   if (gemmepi__lt_refused(result) &&
     !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
-        lt->get_status_name(result), result);
+      "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+      lt->get_status_name(result), result);
   return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 
-/* >>telling */
+/* >>in words */
 
 /* Rows x columns of cuBLASLt's tile, by CUBLASLT_ALGO_CONFIG_TILE_ID from 1 on. */
 static const short gemmepi__lt_tiles[][2] = {
@@ -14933,14 +14430,66 @@ static const short gemmepi__lt_tiles[][2] = {
 
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
-        char *text, size_t size, int *tile_m, int *tile_n) {
+  gemmepi_plan_details *details) {
   int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
   int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
   int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   int known = tile >= 1 && tile <= (int)GEMMEPI__COUNT(gemmepi__lt_tiles);
-  *tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
-  *tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
-  snprintf(text, size, "cuBLASLt %d algorithm %d, tile %d, split-k %d", lt->version, id, tile, split_k);
+  details->tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
+  details->tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
+  snprintf(details->kernel, sizeof details->kernel, "cuBLASLt %d algorithm %d, tile %d, split-k %d",
+    lt->version, id, tile, split_k);
+}
+/* The route lt: cuBLASLt runs product and epilogue in one kernel. */
+
+#define GEMMEPI__LT_REFUSED_RUN "cuBLASLt refused it when it was run"
+
+static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
+  const gemmepi__candidate *candidate) {
+  gemmepi__lt_product *lt = (gemmepi__lt_product *)plan->built;
+  gemmepi_status status = gemmepi__open_lt(plan->base.context);
+  (void)candidate;
+  if (status)
+    return status;
+  status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
+    &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], lt);
+  plan->workspace_size = lt->workspace_size;
+  return status;
+}
+
+static const char *gemmepi__lt_route_not_for(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments) {
+  return gemmepi__lt_rounds_early(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments);
+}
+
+/* With an epilogue of its own, which the route lt has but for sums of operands, cuBLASLt is not tried again: the bare product is
+ left. */
+static void gemmepi__lt_route_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
+  int i;
+  (void)plan;
+  gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_LT, GEMMEPI__LT_REFUSED_RUN);
+  for (i = 0; i < candidates->count; i++)
+    candidates->list[i].bare = candidates->list[i].route == GEMMEPI_ROUTE_SPLIT;
+}
+
+static gemmepi_status gemmepi__lt_route_run(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  gemmepi__lt_call call = gemmepi__lt_call_of(arguments, workspace);
+  return gemmepi__lt_run(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments, &call,
+    stream);
+}
+
+static void gemmepi__lt_route_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  gemmepi__lt_describe_algo(&plan->base.context->cublaslt, (const gemmepi__lt_product *)plan->built,
+    details);
+  details->launches = 1;
+}
+
+static void gemmepi__lt_route_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+  gemmepi__text *text) {
+  (void)plan;
+  gemmepi__append(text, "  %s\n", kernel);
 }
 /* The route split: a cuBLASLt product, then what cuBLASLt's epilogue cannot do, in one pass of ours, and sums.
 
@@ -14965,19 +14514,19 @@ typedef struct gemmepi__split {
 
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
-        gemmepi__split *split) {
+  gemmepi__split *split) {
   gemmepi__view view = problem->views[GEMMEPI__D];
-  int sums = gemmepi__product_dtype(problem);
+  int dtype = gemmepi__product_dtype(problem);
   int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
   /* factors that the pass multiplies by come before beta C */
   int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
   /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
-  alone = alone || scaled || sums == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-  split->product_takes_c =
-    problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
+  alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+  split->product_takes_c = problem->views[GEMMEPI__C].dtype == dtype && dtype == problem->accumulator &&
+    !alone && problem->k != 0;
   reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
-  split->to_workspace = view.dtype != sums || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
-  return split->to_workspace ? gemmepi__product_in_workspace(problem, sums) : view;
+  split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
+  return split->to_workspace ? gemmepi__product_in_workspace(problem, dtype) : view;
 }
 
 /* The problem without the sums of an operand. */
@@ -14994,7 +14543,7 @@ static gemmepi__problem gemmepi__without_sums(const gemmepi__problem *problem) {
 static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
   const gemmepi__view *views = problem->views;
   int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) +
-        gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+    gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
   if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !gemmepi__is_fp8_product(problem))
     return "a and b differ in dtype";
   if (varies && (varies < 2 || !gemmepi__is_fp8_product(problem)))
@@ -15012,7 +14561,7 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
 /* The product without its epilogue. Where cuBLASLt's algorithms are not to be trusted with alpha and beta, the pass takes
  both. */
 static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__view *view, gemmepi__split *split) {
+  gemmepi__view *view, gemmepi__split *split) {
   const char *rule = gemmepi__bare_rule(problem);
   gemmepi_status status = GEMMEPI_OK;
   int alone;
@@ -15036,17 +14585,17 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
 
 /* The bare product of converted operands. UNSUPPORTED where a conversion has nothing to give. */
 static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__view *view, gemmepi__split *split) {
+  gemmepi__view *view, gemmepi__split *split) {
   gemmepi__problem converted = *problem;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   if (problem->common == GEMMEPI_I8 || (problem->views[GEMMEPI__A].dtype == problem->common &&
-        problem->views[GEMMEPI__B].dtype == problem->common))
+    problem->views[GEMMEPI__B].dtype == problem->common))
     return GEMMEPI_UNSUPPORTED;
   if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
     gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "scales that change along k cannot be taken out of a converted product");
+      "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
       status = gemmepi__build_convert(context, problem, operand, &converted.views[operand],
@@ -15059,8 +14608,8 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
-        const gemmepi__problem *problem, gemmepi__view *view,
-        gemmepi__split *split) {
+  const gemmepi__problem *problem, gemmepi__view *view,
+  gemmepi__split *split) {
   char reason[256];
   gemmepi_status status = gemmepi__build_bare(context, problem, view, split);
   if (status != GEMMEPI_UNSUPPORTED)
@@ -15073,20 +14622,47 @@ static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", reason);
 }
 
-/* cuBLASLt is open unless k is 0. bare: it has refused the whole epilogue. GEMMEPI_UNSUPPORTED with the sentence where the
- route cannot take the problem. */
-static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
-        int bare, gemmepi__split *split) {
+/* The workspace divided, each part at a multiple of 256. */
+typedef struct gemmepi__split_places {
+  char *operands[2], *product, *pass_partials, *sum_partials, *lt;
+} gemmepi__split_places;
+
+static gemmepi__split_places gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
+  gemmepi__split_places places;
+  places.operands[0] = workspace;
+  places.operands[1] = gemmepi__past(places.operands[0], split->converts[0].bytes);
+  places.product = gemmepi__past(places.operands[1], split->converts[1].bytes);
+  places.pass_partials = gemmepi__past(places.product, split->product_bytes);
+  places.sum_partials = gemmepi__past(places.pass_partials, split->pass.partial_bytes);
+  places.lt = gemmepi__past(places.sum_partials, split->sums.partial_bytes);
+  return places;
+}
+
+static size_t gemmepi__split_workspace(const gemmepi__split *split) {
+  return gemmepi__round_up(split->converts[0].bytes, 256) +
+    gemmepi__round_up(split->converts[1].bytes, 256) + gemmepi__round_up(split->product_bytes, 256) +
+    gemmepi__round_up(split->pass.partial_bytes, 256) +
+    gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
+}
+
+/* candidate->bare: cuBLASLt has refused the whole epilogue. */
+static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+  gemmepi_context *context = plan->base.context;
+  const gemmepi__problem *problem = &plan->problem;
+  gemmepi__split *split = (gemmepi__split *)plan->built;
   gemmepi__problem rest = gemmepi__without_sums(problem);
   gemmepi__view view;
-  gemmepi_status status = GEMMEPI_OK;
+  gemmepi_status status = problem->k ? gemmepi__open_lt(context) : GEMMEPI_OK;
+  if (status)
+    return status;
   memset(split, 0, sizeof *split);
   split->has_product = problem->k != 0;
-  split->bare = bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
-        gemmepi__lt_rule(&rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
+  split->bare =
+    candidate->bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+    gemmepi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
   if (!split->bare) {
     status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-        &rest.views[GEMMEPI__D], &split->product);
+      &rest.views[GEMMEPI__D], &split->product);
     split->product_takes_c = 1;
     if (status == GEMMEPI_UNSUPPORTED)
       split->bare = 1;
@@ -15098,87 +14674,99 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
   }
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
+  plan->workspace_size = gemmepi__split_workspace(split);
   return status;
-}
-
-static int gemmepi__split_launches(const gemmepi__split *split, const gemmepi__problem *problem) {
-  return (split->converts[0].launch.function != NULL) + (split->converts[1].launch.function != NULL) +
-     split->has_product + (split->pass.launch.function != NULL) +
-     (split->bare ? gemmepi__amax_count(problem) : 0) + (split->sums.first.function != NULL) +
-     (split->sums.second.function != NULL);
 }
 
 /* >>running */
 
-/* The parts of the workspace, each at a multiple of 256. */
-typedef struct gemmepi__split_parts {
-  char *operands[2], *product, *pass_partials, *sum_partials, *lt;
-} gemmepi__split_parts;
-
-static gemmepi__split_parts gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
-  gemmepi__split_parts parts;
-  parts.operands[0] = workspace;
-  parts.operands[1] = gemmepi__past(parts.operands[0], split->converts[0].bytes);
-  parts.product = gemmepi__past(parts.operands[1], split->converts[1].bytes);
-  parts.pass_partials = gemmepi__past(parts.product, split->product_bytes);
-  parts.sum_partials = gemmepi__past(parts.pass_partials, split->pass.partial_bytes);
-  parts.lt = gemmepi__past(parts.sum_partials, split->sums.partial_bytes);
-  return parts;
-}
-
-static size_t gemmepi__split_workspace(const gemmepi__split *split) {
-  return gemmepi__round_up(split->converts[0].bytes, 256) +
-     gemmepi__round_up(split->converts[1].bytes, 256) + gemmepi__round_up(split->product_bytes, 256) +
-     gemmepi__round_up(split->pass.partial_bytes, 256) +
-     gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
-}
-
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
-        const gemmepi__arguments *arguments,
-        const gemmepi__split_parts *parts, void *product,
-        gemmepi_stream stream) {
-  void *operands[2];
-  gemmepi__lt_call call;
+  const gemmepi__arguments *arguments,
+  const gemmepi__split_places *places, void *product,
+  gemmepi_stream stream) {
+  gemmepi__lt_call call = gemmepi__lt_call_of(arguments, places->lt);
   gemmepi_status status = GEMMEPI_OK;
   int i;
-  for (i = 0; i < 2 && !status; i++) {
-    operands[i] = arguments->pointers[i];
-    if (!split->converts[i].launch.function)
-      continue;
-    status = gemmepi__run_convert(context, &split->converts[i], operands[i], parts->operands[i], stream);
-    operands[i] = parts->operands[i];
-  }
+  for (i = 0; i < 2 && !status; i++)
+    if (split->converts[i].launch.function)
+      status = gemmepi__run_convert(context, &split->converts[i], arguments->pointers[i],
+        places->operands[i], stream);
   if (status)
     return status;
-  call.alpha = split->product_takes_c ? arguments->alpha : 1;
-  call.beta = split->product_takes_c ? arguments->beta : 0;
-  call.a = operands[0];
-  call.b = operands[1];
-  call.c = arguments->pointers[GEMMEPI__C];
+  if (split->converts[GEMMEPI__A].launch.function)
+    call.a = places->operands[GEMMEPI__A];
+  if (split->converts[GEMMEPI__B].launch.function)
+    call.b = places->operands[GEMMEPI__B];
+  if (!split->product_takes_c) {
+    call.alpha = 1;
+    call.beta = 0;
+  }
   call.d = product;
-  call.workspace = parts->lt;
   return gemmepi__lt_run(context, &split->product, arguments, &call, stream);
 }
 
-/* The primary context is current; workspace has gemmepi__split_workspace bytes. */
-static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__split *split, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
-  gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
-  void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
+static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  const gemmepi__split *split = (const gemmepi__split *)plan->built;
+  gemmepi__split_places places = gemmepi__divide_workspace(split, workspace);
+  void *product = split->to_workspace ? (void *)places.product : arguments->pointers[GEMMEPI__D];
   gemmepi_status status = GEMMEPI_OK;
   if (split->has_product)
-    status = gemmepi__run_product(context, split, arguments, &parts, product, stream);
+    status = gemmepi__run_product(context, split, arguments, &places, product, stream);
   if (!status && split->bare) {
-    status = gemmepi__clear_amax(context, problem, arguments, stream);
+    status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
     if (!status)
       status =
-        gemmepi__run_pass(context, &split->pass, arguments, product, parts.pass_partials, stream);
+        gemmepi__run_pass(context, &split->pass, arguments, product, places.pass_partials, stream);
   }
   if (!status)
-    status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
-        stream);
+    status = gemmepi__run_sums(context, &split->sums, arguments, places.pass_partials,
+      places.sum_partials, stream);
   return status;
+}
+
+static const char *gemmepi__split_not_for(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments) {
+  const gemmepi__split *split = (const gemmepi__split *)plan->built;
+  return split->bare ? NULL : gemmepi__lt_rounds_early(plan->base.context, &split->product, arguments);
+}
+
+static void gemmepi__split_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
+  if (((const gemmepi__split *)plan->built)->bare)
+    gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_SPLIT, GEMMEPI__LT_REFUSED_RUN);
+  gemmepi__lt_route_give_up(plan, candidates);
+}
+
+/* >>in words */
+
+static void gemmepi__split_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__split *split = (const gemmepi__split *)plan->built;
+  if (split->has_product)
+    gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details);
+  else
+    memcpy(details->kernel, split->pass.launch.name, sizeof details->kernel);
+  details->launches =
+    (split->converts[0].launch.function != NULL) + (split->converts[1].launch.function != NULL) +
+    split->has_product + (split->pass.launch.function != NULL) +
+    (split->bare ? gemmepi__amax_count(&plan->problem) : 0) + gemmepi__sums_launches(&split->sums);
+}
+
+static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+  gemmepi__text *text) {
+  const gemmepi__split *split = (const gemmepi__split *)plan->built;
+  int operand;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+    if (split->converts[operand].launch.function)
+      gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
+        gemmepi__argument_name(&plan->problem, operand),
+        gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
+  if (split->has_product)
+    gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
+      split->to_workspace ? ", into workspace in the type of its sums" : "");
+  gemmepi__explain_pass(text, &split->pass.launch, "");
+  gemmepi__explain_sums(text, &split->sums);
 }
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
  takes whatever the other routes do not. A tile of the product has not both halves of GATED: there the kernel leaves the
@@ -15202,23 +14790,23 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
     gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
     return 128;
   return problem->common == GEMMEPI_I8 && problem->accumulator == GEMMEPI_F32 && problem->k > 65536 ? 65536
-        : 0;
+    : 0;
 }
 
 static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        int operand) {
+  int operand) {
   const gemmepi__view *view = &problem->views[operand];
   char letter = operand == GEMMEPI__A ? 'A' : 'B';
   gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter,
-        gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
   gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
-        gemmepi__runs_are_aligned(problem, view));
+    gemmepi__runs_are_aligned(problem, view));
 }
 
 /* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__plain *plain) {
+  gemmepi__plain *plain) {
   gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
   int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
   int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
@@ -15238,22 +14826,22 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
   plain->params.k = problem->k;
   plain->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
   gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
-        problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
+    problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
   gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
   gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
   gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
-        gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+    gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
   return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
 static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__plain *plain) {
+  gemmepi__plain *plain) {
   gemmepi__problem bare = gemmepi__bare_problem(problem), rest = *problem;
   const gemmepi__view *product = &bare.views[GEMMEPI__D];
   gemmepi_status status = gemmepi__build_plain_kernel(context, &bare, plain);
@@ -15269,39 +14857,35 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
   return status;
 }
 
-static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__plain *plain) {
+static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+  gemmepi_context *context = plan->base.context;
+  const gemmepi__problem *problem = &plan->problem;
+  gemmepi__plain *plain = (gemmepi__plain *)plan->built;
   gemmepi_status status;
+  (void)candidate;
   memset(plain, 0, sizeof *plain);
   status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
-        : gemmepi__build_plain_kernel(context, problem, plain);
+    : gemmepi__build_plain_kernel(context, problem, plain);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem,
-        plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
+      plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
         : plain->params.epilogue.row_tiles,
-        &plain->sums);
+      &plain->sums);
+  plan->workspace_size = gemmepi__round_up(plain->product_bytes, 256) +
+    gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
   return status;
 }
 
-static size_t gemmepi__plain_workspace(const gemmepi__plain *plain) {
-  return gemmepi__round_up(plain->product_bytes, 256) + gemmepi__round_up(plain->partial_bytes, 256) +
-     plain->sums.partial_bytes;
-}
-
-static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__problem *problem) {
-  return 1 + (plain->pass.launch.function != NULL) + gemmepi__amax_count(problem) +
-     (plain->sums.first.function != NULL) + (plain->sums.second.function != NULL);
-}
-
-/* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
-static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__plain *plain, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
   gemmepi__plain_params params = plain->params;
   char *partials = gemmepi__past(workspace, plain->product_bytes);
   char *between = gemmepi__past(partials, plain->partial_bytes);
   int has_pass = plain->pass.launch.function != NULL;
-  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+  gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
   gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
@@ -15317,14 +14901,35 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
     status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
   return status;
 }
+
+/* >>in words */
+
+static void gemmepi__plain_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
+  memcpy(details->kernel, plain->launch.name, sizeof details->kernel);
+  details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
+  details->launches = 1 + (plain->pass.launch.function != NULL) + gemmepi__amax_count(&plan->problem) +
+    gemmepi__sums_launches(&plain->sums);
+}
+
+static void gemmepi__plain_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+  gemmepi__text *text) {
+  const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
+  const gemmepi__launch *launch = &plain->launch, *pass = &plain->pass.launch;
+  gemmepi__append(text, "  %s: product%s, %u blocks of %u threads\n", kernel,
+    pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
+  gemmepi__explain_pass(text, pass, "");
+  gemmepi__explain_sums(text, &plain->sums);
+}
 /* The route fused: product and epilogue in one kernel of ours, by the engine and shape of the least estimate, and the operands that
  are copied for it first. */
 
 typedef struct gemmepi__fused {
   const gemmepi__engine *engine;
-  int applied; /* for runs alone whose alpha is 1 and which have no C */
   gemmepi__built built;
   gemmepi__convert packs[2]; /* of A and B */
+  size_t
+    other_workspace; /* of applied: what runs with alpha or C need, whose kernel is compiled in the first of them */
 } gemmepi__fused;
 
 /* >>copies of operands */
@@ -15332,7 +14937,7 @@ typedef struct gemmepi__fused {
 static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
   const gemmepi__view *view = &problem->views[operand];
   return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
-        : gemmepi__converted_view(view, problem->batch, view->dtype);
+    : gemmepi__converted_view(view, problem->batch, view->dtype);
 }
 
 /* Whether its lines lie along k. */
@@ -15345,20 +14950,20 @@ static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand
 static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
-       : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
-        : GEMMEPI__AS_IT_LIES;
+    : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
+      : GEMMEPI__AS_IT_LIES;
   if (pack == GEMMEPI__AS_IT_LIES)
     return pack;
   packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
   return gemmepi__copy_unit(&packed, operand) == 16 &&
-        packed.views[operand].bytes / 16 <= problem->views[operand].bytes
-       ? pack
-       : GEMMEPI__AS_IT_LIES;
+    packed.views[operand].bytes / 16 <= problem->views[operand].bytes
+    ? pack
+    : GEMMEPI__AS_IT_LIES;
 }
 
 /* The problem as the kernel has it. */
 static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2],
-        gemmepi__problem *packed) {
+  gemmepi__problem *packed) {
   int operand;
   *packed = *problem;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
@@ -15379,13 +14984,15 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 /* >>choosing */
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */
-static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemmepi__problem *problem,
-        int applied, gemmepi__candidates *candidates) {
+static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
+  const gemmepi_context *context = wanted->context;
+  const gemmepi__problem *problem = wanted->problem;
   int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
   gemmepi__candidate like;
   memset(&like, 0, sizeof like);
   like.route = GEMMEPI_ROUTE_FUSED;
-  like.applied = applied;
+  like.applied = wanted->applied;
+  like.otherwise = "its estimate is not less";
   gemmepi__enumerate_engines(context, problem, &like, 0, candidates);
   for (side_by_side = 0; side_by_side < ways; side_by_side++) {
     gemmepi__problem packed;
@@ -15397,18 +15004,23 @@ static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemme
     like.copies[1] = b;
     gemmepi__pack_views(problem, like.copies, &packed);
     gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies),
-        candidates);
+      candidates);
   }
 }
 
 /* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
 static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
-        const gemmepi__problem *problem, int applied) {
+  const gemmepi__problem *problem, int applied) {
   gemmepi__candidates candidates;
   const gemmepi__candidate *least;
   gemmepi__candidate never;
+  gemmepi__wanted wanted;
+  wanted.context = context;
+  wanted.problem = problem;
+  wanted.applied = applied;
+  wanted.bare_microseconds = 0;
   candidates.count = 0;
-  gemmepi__enumerate_fused(context, problem, applied, &candidates);
+  gemmepi__enumerate_fused(&wanted, &candidates);
   least = gemmepi__least(&candidates);
   memset(&never, 0, sizeof never);
   never.microseconds = GEMMEPI__NEVER;
@@ -15429,7 +15041,7 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
 /* >>building */
 
 static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
-        const int packs[2], gemmepi__convert *built) {
+  const int packs[2], gemmepi__convert *built) {
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
@@ -15441,13 +15053,12 @@ static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemme
 }
 
 /* Builds the candidate as it is. */
-static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__fused *fused) {
+static gemmepi_status gemmepi__build_fused(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, gemmepi__fused *fused) {
   gemmepi__problem packed;
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
   fused->engine = &gemmepi__engines[candidate->engine];
-  fused->applied = candidate->applied;
   gemmepi__pack_views(problem, candidate->copies, &packed);
   status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
   return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
@@ -15459,24 +15070,50 @@ static gemmepi__built_details gemmepi__describe_built(const gemmepi__fused *fuse
   return details;
 }
 
-static int gemmepi__fused_launches(const gemmepi__fused *fused, const gemmepi__problem *problem) {
-  gemmepi__built_details built = gemmepi__describe_built(fused);
-  return 1 + (built.pass != NULL) + gemmepi__amax_count(problem) +
-     (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL) +
-     (built.sums->first.function != NULL) + (built.sums->second.function != NULL);
-}
-
 static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
   return gemmepi__round_up(fused->packs[0].bytes, 256) + gemmepi__round_up(fused->packs[1].bytes, 256) +
-     gemmepi__describe_built(fused).workspace_size;
+    gemmepi__describe_built(fused).workspace_size;
+}
+
+/* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
+static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__candidate candidate = gemmepi__choose_fused(context, &plan->problem, 0);
+  gemmepi__fused scaled;
+  gemmepi_status status;
+  size_t size;
+  context->only_measures = 1;
+  status = gemmepi__build_fused(context, &plan->problem, &candidate, &scaled);
+  context->only_measures = 0;
+  size = status ? 0 : gemmepi__fused_workspace(&scaled);
+  if (size > plan->workspace_size)
+    plan->workspace_size = size;
+  return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
+}
+
+static gemmepi_status gemmepi__fused_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+  gemmepi__fused *fused = (gemmepi__fused *)plan->built;
+  gemmepi_status status = gemmepi__build_fused(plan->base.context, &plan->problem, candidate, fused);
+  plan->workspace_size = gemmepi__fused_workspace(fused);
+  return !status && candidate->applied ? gemmepi__count_scaled(plan) : status;
 }
 
 /* >>running */
 
-/* The primary context is current. */
-static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+/* For runs with alpha or C, for which it is not, FUSED goes first again. */
+static void gemmepi__fused_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
+  int i;
+  (void)plan;
+  for (i = 0; i < candidates->count; i++)
+    if (candidates->list[i].route != GEMMEPI_ROUTE_FUSED)
+      candidates->list[i].rank = GEMMEPI__NEVER;
+}
+
+static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
   gemmepi__arguments packed = *arguments;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
@@ -15487,7 +15124,36 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
       packed.pointers[operand] = workspace;
       workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
     }
-  return status ? status : fused->engine->run(context, problem, &fused->built, &packed, workspace, stream);
+  return status ? status
+    : fused->engine->run(context, &plan->problem, &fused->built, &packed, workspace, stream);
+}
+
+/* >>in words */
+
+static void gemmepi__fused_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
+  gemmepi__built_details inside = gemmepi__describe_built(fused);
+  memcpy(details->kernel, inside.launch->name, sizeof details->kernel);
+  details->tile_m = inside.tile_m;
+  details->tile_n = inside.tile_n;
+  details->launches = 1 + (inside.pass != NULL) + gemmepi__amax_count(&plan->problem) +
+    (fused->packs[0].launch.function != NULL) +
+    (fused->packs[1].launch.function != NULL) + gemmepi__sums_launches(inside.sums);
+}
+
+static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+  gemmepi__text *text) {
+  const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
+  int operand;
+  (void)kernel;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+    if (fused->packs[operand].launch.function)
+      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
+        fused->packs[operand].launch.name,
+        gemmepi__argument_name(&plan->problem, operand));
+  fused->engine->explain(&plan->problem, &fused->built, text);
+  if (plan->applied)
+    gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
 /* What cuBLASLt would take for a product and for an epilogue of its own, by a small model. */
 
@@ -15535,7 +15201,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   double rate = gemmepi__sm80_rate(problem, chip), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
   int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
-        problem->n * problem->views[GEMMEPI__A].bits / 8);
+    problem->n * problem->views[GEMMEPI__A].bits / 8);
   if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);
@@ -15557,10 +15223,10 @@ static const struct {
   gemmepi_epilogue flags;
   double once, relu, others;
 } gemmepi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 7, 5.9, 7.5},
-        {GEMMEPI_BACKWARD, 0, 6, 1.5},
-        {GEMMEPI_AUX, 0, 0.8, 1.25},
-        {GEMMEPI_BIAS, 0, 0.37, 0.64},
-        {GEMMEPI_NONE, 0, 0, 0.64}};
+  {GEMMEPI_BACKWARD, 0, 6, 1.5},
+  {GEMMEPI_AUX, 0, 0.8, 1.25},
+  {GEMMEPI_BIAS, 0, 0.37, 0.64},
+  {GEMMEPI_NONE, 0, 0, 0.64}};
 
 static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem) {
   double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
@@ -15568,175 +15234,199 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
   while ((problem->epilogue & gemmepi__lt_costs[i].flags) != gemmepi__lt_costs[i].flags)
     i++;
   return gemmepi__lt_costs[i].once + elements * 1e-6 *
-        (gemmepi__activation_costs(problem->epilogue)
-        ? gemmepi__lt_costs[i].others
-        : gemmepi__lt_costs[i].relu);
+    (gemmepi__activation_costs(problem->epilogue)
+      ? gemmepi__lt_costs[i].others
+      : gemmepi__lt_costs[i].relu);
 }
-/* Plans of products: a route chosen once for a problem, and built. */
+/* The routes of products, a row each. To add one: a file with the functions of a row, and its row here. */
 
+#ifndef GEMMEPI_NO_HOST
+#endif
+
+/* Without a rule it takes every problem, without enumerate it is never chosen. There is nothing to destroy: kernels are the
+ context's. */
+typedef struct gemmepi__route {
+  gemmepi_route id;
+  /* Why it does not take a problem, or NULL. */
+  const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
+  /* Adds its candidates, with estimates. The rule has been asked. */
+  void (*enumerate)(const gemmepi__wanted *wanted, gemmepi__candidates *candidates);
+  /* Builds the candidate as it is into plan->built, and says what workspace it needs. GEMMEPI_UNSUPPORTED, with the sentence,
+   where it cannot. */
+  gemmepi_status (*build)(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate);
+  /* The primary context is current. GEMMEPI_UNSUPPORTED where nothing has run, and another route is to. */
+  gemmepi_status (*run)(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments,
+    char *workspace, gemmepi_stream stream);
+  /* Why the plan is not for such a run, or NULL. Without it, it is for all. */
+  const char *(*not_for)(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments);
+  /* Takes out of the candidates what cannot run in the plan's stead. Without it no other route is tried. */
+  void (*give_up)(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates);
+  /* The kernel's name, its tile, and the launches. */
+  void (*describe)(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details);
+  /* In words; kernel: as describe has named it. */
+  void (*explain)(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text);
+} gemmepi__route;
+
+/* A plan, and room for what any route builds. */
+typedef struct gemmepi__routed_plan {
+  gemmepi__matmul_plan plan;
+  union {
+    gemmepi__lt_product lt;
+    gemmepi__split split;
+    gemmepi__plain plain;
+    gemmepi__fused fused;
+    gemmepi__sums empty;
+  } built;
+} gemmepi__routed_plan;
+
+/* >>candidates of cuBLASLt, and of the kernel for all else */
+
+/* It goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile. */
+static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
+  gemmepi__candidate *lt = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
+  lt->otherwise = "its estimate is not less";
+  if (wanted->bare_microseconds > 0)
+    lt->microseconds = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
+      gemmepi__operand_sum_microseconds(wanted->problem);
+  lt->rank = 0.99 * lt->microseconds;
+}
+
+/* It goes after LT, whose row is above its own. */
+static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
+  double before = gemmepi__least_of_route(candidates, GEMMEPI_ROUTE_LT)->rank;
+  gemmepi__candidate *split = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
+  split->otherwise = "it takes a pass more";
+  if (wanted->bare_microseconds > 0)
+    split->microseconds = wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->problem, 1);
+  split->rank = split->microseconds < before ? before : split->microseconds;
+}
+
+static void gemmepi__enumerate_plain(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
+  gemmepi__candidate *plain = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_PLAIN);
+  plain->otherwise = wanted->problem->k ? "slower than the others" : "there is no product";
+  plain->rank = GEMMEPI__NEVER;
+}
+
+/* >>where D has no element: of the product and its epilogue nothing is left but the sums of bias_grad */
+
+static gemmepi_status gemmepi__empty_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+  gemmepi__sums *sums = (gemmepi__sums *)plan->built;
+  gemmepi_status status = gemmepi__build_sums(plan->base.context, &plan->problem, 0, sums);
+  (void)candidate;
+  plan->workspace_size = gemmepi__round_up(sums->partial_bytes, 256);
+  return status;
+}
+
+static gemmepi_status gemmepi__empty_run(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  return gemmepi__run_sums(plan->base.context, (const gemmepi__sums *)plan->built, arguments, workspace,
+    workspace, stream);
+}
+
+static void gemmepi__empty_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__sums *sums = (const gemmepi__sums *)plan->built;
+  memcpy(details->kernel, sums->first.name, sizeof details->kernel);
+  details->launches = gemmepi__sums_launches(sums);
+}
+
+static void gemmepi__empty_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+  gemmepi__text *text) {
+  (void)kernel;
+  gemmepi__append(text, "  m or n is 0: %s\n",
+    gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
+      : "only the sums of bias_grad are written");
+}
+
+/* >>the host, whose runs are run.h's */
+
+static void gemmepi__host_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  (void)plan;
+  snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
+#ifndef GEMMEPI_NO_HOST
+  details->tile_m = details->tile_n = GEMMEPI__HOST_TILE;
+#endif
+}
+
+static void gemmepi__host_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
+  (void)plan;
+  (void)kernel;
+  gemmepi__append(text, "  plain C, accumulated in F64\n"
+    "  not fused, not lt, not split, not plain: the context runs on the host\n");
+}
+
+/* >>the table */
+
+/* In the order in which candidates are listed: of two of one rank the first is taken. */
+static const gemmepi__route gemmepi__routes[] = {
+  {GEMMEPI_ROUTE_LT, gemmepi__lt_rule, gemmepi__enumerate_lt, gemmepi__lt_route_build,
+  gemmepi__lt_route_run, gemmepi__lt_route_not_for, gemmepi__lt_route_give_up, gemmepi__lt_route_describe,
+  gemmepi__lt_route_explain},
+  {GEMMEPI_ROUTE_SPLIT, NULL, gemmepi__enumerate_split, gemmepi__split_build, gemmepi__split_run,
+  gemmepi__split_not_for, gemmepi__split_give_up, gemmepi__split_describe, gemmepi__split_explain},
+  {GEMMEPI_ROUTE_FUSED, gemmepi__fused_rule, gemmepi__enumerate_fused, gemmepi__fused_build,
+  gemmepi__fused_run, NULL, gemmepi__fused_give_up, gemmepi__fused_describe, gemmepi__fused_explain},
+  {GEMMEPI_ROUTE_PLAIN, NULL, gemmepi__enumerate_plain, gemmepi__plain_build, gemmepi__plain_run, NULL,
+  NULL, gemmepi__plain_describe, gemmepi__plain_explain},
+  {GEMMEPI_ROUTE_EMPTY, NULL, NULL, gemmepi__empty_build, gemmepi__empty_run, NULL, NULL,
+  gemmepi__empty_describe, gemmepi__empty_explain},
+  {GEMMEPI_ROUTE_HOST, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__host_describe, gemmepi__host_explain},
+};
+
+static const gemmepi__route *gemmepi__route_of(gemmepi_route id) {
+  const gemmepi__route *row = gemmepi__routes;
+  while (row->id != id)
+    row++;
+  return row;
+}
 /* The candidates that a product's plan is chosen from. cuBLASLt is not asked: to load it takes longer than to build a plan. */
 
 /* Does not compile where the list is too short for all engines. */
 typedef char
   gemmepi__candidates_fit[3 + 3 * GEMMEPI__COUNT(gemmepi__engines) <= GEMMEPI__MOST_CANDIDATES ? 1 : -1];
 
-static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route route) {
-  return context->routes && !(context->routes >> route & 1);
+/* Why config.routes or the rule keeps the problem from a route, or NULL. */
+static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
+  if (wanted->context->routes && !(wanted->context->routes >> row->id & 1))
+    return "config.routes leaves it out";
+  return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 
-/* A candidate of the route, refused where config.routes or the rule says so. */
-static gemmepi__candidate *gemmepi__add_route(const gemmepi_context *context, gemmepi_route route,
-        const char *rule, gemmepi__candidates *candidates) {
-  gemmepi__candidate *added = gemmepi__add_candidate(candidates, route);
-  added->engine = GEMMEPI__ANY_ENGINE;
-  added->refusal = gemmepi__is_left_out(context, route) ? "config.routes leaves it out" : rule;
-  return added;
-}
-
-/* cuBLASLt with its own epilogue goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile, and
- always before SPLIT. */
-static void gemmepi__enumerate_cublaslt(const gemmepi_context *context, const gemmepi__problem *problem,
-        int is_known, gemmepi__candidates *candidates) {
-  gemmepi__candidate *lt =
-    gemmepi__add_route(context, GEMMEPI_ROUTE_LT, gemmepi__lt_rule(problem), candidates);
-  gemmepi__candidate *split = gemmepi__add_route(context, GEMMEPI_ROUTE_SPLIT, NULL, candidates);
-  double bare = is_known ? gemmepi__bare_microseconds(context, problem) : 0;
-  if (is_known && !lt->refusal)
-    lt->microseconds =
-      bare + gemmepi__lt_epilogue_microseconds(problem) + gemmepi__operand_sum_microseconds(problem);
-  if (is_known && !split->refusal)
-    split->microseconds = bare + gemmepi__pass_microseconds(problem, 1);
-  lt->rank = 0.99 * lt->microseconds;
-  split->rank = split->microseconds < lt->rank ? lt->rank : split->microseconds;
-}
-
-/* All ways to run the problem, and why others cannot. applied: of FUSED, for runs alone whose alpha is 1 and which have no C. */
+/* All ways to run the problem, and why others cannot. applied: runs alone whose alpha is 1 and which have no C. */
 static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
-        gemmepi__candidates *candidates) {
-  const char *rule = gemmepi__fused_rule(context, problem);
+  gemmepi__candidates *candidates) {
+  gemmepi__wanted wanted;
+  size_t i;
+  wanted.context = context;
+  wanted.problem = problem;
+  wanted.applied = applied;
+  wanted.bare_microseconds =
+    gemmepi__engines_rule(context, problem) ? 0 : gemmepi__bare_microseconds(context, problem);
   candidates->count = 0;
-  gemmepi__enumerate_cublaslt(context, problem, !gemmepi__engines_rule(context, problem), candidates);
-  if (rule || gemmepi__is_left_out(context, GEMMEPI_ROUTE_FUSED))
-    gemmepi__add_route(context, GEMMEPI_ROUTE_FUSED, rule, candidates);
-  else
-    gemmepi__enumerate_fused(context, problem, applied, candidates);
-  gemmepi__add_route(context, GEMMEPI_ROUTE_PLAIN, NULL, candidates)->rank = GEMMEPI__NEVER;
-}
-
-#define GEMMEPI__REASON_SIZE 512
-#define GEMMEPI__IS_APPLIED  "alpha 1 and no C are compiled in"
-
-typedef struct gemmepi__matmul_plan gemmepi__matmul_plan;
-struct gemmepi__matmul_plan {
-  gemmepi_plan base;
-  gemmepi__problem problem;
-  gemmepi_route route;
-  size_t workspace_size;
-  gemmepi__lt_product lt; /* of the route lt */
-  gemmepi__split split; /* of the route split; of empty its sums alone */
-  gemmepi__plain plain; /* of the route plain */
-  gemmepi__fused fused; /* of the route fused */
-  gemmepi__candidates candidates; /* what it was chosen from */
-  char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
-  /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
-   because users hold plans as const. */
-  gemmepi__atomic_pointer replacement;
-  gemmepi__atomic_pointer *replacement_place;
-  /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
-   or alpha 1 and no C are compiled in. */
-  gemmepi__atomic_pointer scaled;
-  gemmepi__atomic_pointer *scaled_place;
-};
-
-/* >>building a candidate as it is */
-
-static gemmepi_status gemmepi__build_lt(gemmepi__matmul_plan *plan) {
-  gemmepi_status status = gemmepi__open_lt(plan->base.context);
-  if (status)
-    return status;
-  status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-        &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
-  plan->workspace_size = plan->lt.workspace_size;
-  return status;
-}
-
-static gemmepi_status gemmepi__build_split(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
-  gemmepi_status status = plan->problem.k ? gemmepi__open_lt(plan->base.context) : GEMMEPI_OK;
-  if (status)
-    return status;
-  status = gemmepi__split_build(plan->base.context, &plan->problem, candidate->bare, &plan->split);
-  plan->workspace_size = gemmepi__split_workspace(&plan->split);
-  return status;
-}
-
-/* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
-static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
-  gemmepi_context *context = plan->base.context;
-  gemmepi__candidate candidate = gemmepi__choose_fused(context, &plan->problem, 0);
-  gemmepi__fused scaled;
-  gemmepi_status status;
-  size_t size;
-  context->only_measures = 1;
-  status = gemmepi__fused_build(context, &plan->problem, &candidate, &scaled);
-  context->only_measures = 0;
-  size = status ? 0 : gemmepi__fused_workspace(&scaled);
-  if (size > plan->workspace_size)
-    plan->workspace_size = size;
-  return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
-}
-
-static gemmepi_status gemmepi__build_fused(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
-  gemmepi_status status = gemmepi__fused_build(plan->base.context, &plan->problem, candidate, &plan->fused);
-  plan->workspace_size = gemmepi__fused_workspace(&plan->fused);
-  return !status && candidate->applied ? gemmepi__count_scaled(plan) : status;
-}
-
-static gemmepi_status gemmepi__build_plain(gemmepi__matmul_plan *plan) {
-  gemmepi_status status = gemmepi__plain_build(plan->base.context, &plan->problem, &plan->plain);
-  plan->workspace_size = gemmepi__plain_workspace(&plan->plain);
-  return status;
-}
-
-static gemmepi_status gemmepi__build_candidate(gemmepi__matmul_plan *plan,
-        const gemmepi__candidate *candidate) {
-  plan->route = candidate->route;
-  switch (candidate->route) {
-  case GEMMEPI_ROUTE_FUSED:
-    return gemmepi__build_fused(plan, candidate);
-  case GEMMEPI_ROUTE_LT:
-    return gemmepi__build_lt(plan);
-  case GEMMEPI_ROUTE_SPLIT:
-    return gemmepi__build_split(plan, candidate);
-  default:
-    return gemmepi__build_plain(plan);
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__routes); i++) {
+    const gemmepi__route *row = &gemmepi__routes[i];
+    const char *refusal = row->enumerate ? gemmepi__route_rule(&wanted, row) : NULL;
+    if (refusal)
+      gemmepi__add_candidate(candidates, row->id)->refusal = refusal;
+    else if (row->enumerate)
+      row->enumerate(&wanted, candidates);
   }
 }
+/* Plans of products: a route chosen once for a problem, and built. */
 
 /* >>choosing */
+
+/* By the route and the candidate, as they are. */
+static gemmepi_status gemmepi__build_by(gemmepi__matmul_plan *plan, gemmepi_route route,
+  const gemmepi__candidate *candidate) {
+  plan->route = gemmepi__route_of(route);
+  plan->applied = candidate && candidate->applied;
+  return plan->route->build(plan, candidate);
+}
 
 /* Keeps the calling thread's error text as why the route cannot run the problem. */
 static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route) {
   snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
-}
-
-/* In place of a plan of FUSED that is not for this run: FUSED for any alpha goes first. */
-static void gemmepi__prefer_fused(gemmepi__candidates *candidates) {
-  int i;
-  for (i = 0; i < candidates->count; i++)
-    if (candidates->list[i].route != GEMMEPI_ROUTE_FUSED)
-      candidates->list[i].rank = GEMMEPI__NEVER;
-}
-
-/* In place of a plan that cuBLASLt refused when it was run: with an epilogue of its own, which the route lt has but for sums of
- operands, the bare product is left. */
-static void gemmepi__do_without(const gemmepi__matmul_plan *refused, gemmepi__candidates *candidates) {
-  static const char refusal[] = "cuBLASLt refused it when it was run";
-  int i;
-  gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_LT, refusal);
-  if (refused->route == GEMMEPI_ROUTE_SPLIT && refused->split.bare)
-    gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_SPLIT, refusal);
-  for (i = 0; i < candidates->count; i++)
-    candidates->list[i].bare = candidates->list[i].route == GEMMEPI_ROUTE_SPLIT;
 }
 
 /* Whether one is left whose time is known: PLAIN's is not. */
@@ -15745,15 +15435,21 @@ static int gemmepi__has_another(const gemmepi__candidates *candidates) {
   return least && least->microseconds > 0;
 }
 
+/* The routes that may be chosen, in the order in which a user is told of them. */
+static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
+  GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
+
 static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
+  char sentences[GEMMEPI__COUNT(gemmepi__told_routes) * GEMMEPI__REASON_SIZE];
+  gemmepi__text text = gemmepi__text_in(sentences, sizeof sentences);
   const char *reasons[GEMMEPI__COUNT(gemmepi__route_names)] = {0};
   int i;
   for (i = 0; i < plan->candidates.count; i++)
     reasons[plan->candidates.list[i].route] = plan->candidates.list[i].refusal;
-  return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
-        reasons[GEMMEPI_ROUTE_FUSED], reasons[GEMMEPI_ROUTE_LT],
-        reasons[GEMMEPI_ROUTE_SPLIT], reasons[GEMMEPI_ROUTE_PLAIN]);
+  for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
+    gemmepi__append(&text, ". %s: %s", gemmepi__route_names[gemmepi__told_routes[i]],
+      reasons[gemmepi__told_routes[i]]);
+  return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem%s", sentences);
 }
 
 /* Builds the best candidate that can be built. A library that is not there ends planning, unless a candidate is left that may do
@@ -15762,12 +15458,10 @@ static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi_
   const gemmepi__candidate *best;
   int applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
   gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
-  if (instead_of && instead_of->route == GEMMEPI_ROUTE_FUSED)
-    gemmepi__prefer_fused(&plan->candidates);
-  else if (instead_of)
-    gemmepi__do_without(instead_of, &plan->candidates);
+  if (instead_of)
+    instead_of->route->give_up(instead_of, &plan->candidates);
   while ((best = gemmepi__least(&plan->candidates)) != NULL) {
-    gemmepi_status status = gemmepi__build_candidate(plan, best);
+    gemmepi_status status = gemmepi__build_by(plan, best->route, best);
     if (status != GEMMEPI_UNSUPPORTED && status != GEMMEPI_LIBRARY_NOT_FOUND)
       return status;
     gemmepi__keep_reason(plan, best->route);
@@ -15778,24 +15472,17 @@ static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi_
   return gemmepi__fail_all(plan);
 }
 
-/* D has no element, so of the product and its epilogue nothing is left but the sums of bias_grad. */
-static gemmepi_status gemmepi__build_empty(gemmepi__matmul_plan *plan) {
-  gemmepi_status status = gemmepi__build_sums(plan->base.context, &plan->problem, 0, &plan->split.sums);
-  plan->workspace_size = gemmepi__split_workspace(&plan->split);
-  return status;
-}
-
 /* The context's device: the primary context current, one build at a time. */
 static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
-        const gemmepi__matmul_plan *instead_of) {
+  const gemmepi__matmul_plan *instead_of) {
   gemmepi_context *context = plan->base.context;
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
   gemmepi__lock(&context->build_lock);
-  status =
-    gemmepi__is_empty(&plan->problem) ? gemmepi__build_empty(plan) : gemmepi__choose(plan, instead_of);
+  status = gemmepi__is_empty(&plan->problem) ? gemmepi__build_by(plan, GEMMEPI_ROUTE_EMPTY, NULL)
+    : gemmepi__choose(plan, instead_of);
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
   return status;
@@ -15813,9 +15500,12 @@ static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
 }
 
 static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const gemmepi__problem *problem) {
-  gemmepi__matmul_plan *plan = (gemmepi__matmul_plan *)gemmepi__new(&context->allocator, sizeof *plan);
-  if (!plan)
+  gemmepi__routed_plan *routed = (gemmepi__routed_plan *)gemmepi__new(&context->allocator, sizeof *routed);
+  gemmepi__matmul_plan *plan;
+  if (!routed)
     return NULL;
+  plan = &routed->plan;
+  plan->built = &routed->built;
   plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_MATMUL, gemmepi__destroy_matmul);
   plan->problem = *problem;
   plan->replacement_place = &plan->replacement;
@@ -15824,22 +15514,22 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__matmul_plan **result) {
+  gemmepi__matmul_plan **result) {
   gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
     return GEMMEPI_OUT_OF_MEMORY;
   if (gemmepi__is_empty(problem)) {
     int only_sums = !gemmepi__writes_nothing(problem);
-    plan->route = GEMMEPI_ROUTE_EMPTY;
+    plan->route = gemmepi__route_of(GEMMEPI_ROUTE_EMPTY);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
-        "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
-        (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-        (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
+      "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
+      (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+      (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
     if (only_sums && !context->is_host)
       status = gemmepi__choose_on_device(plan, NULL);
   } else if (context->is_host) {
-    plan->route = GEMMEPI_ROUTE_HOST;
+    plan->route = gemmepi__route_of(GEMMEPI_ROUTE_HOST);
   } else {
     status = gemmepi__choose_on_device(plan, NULL);
   }
@@ -15851,7 +15541,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-        gemmepi_plan **result) {
+  gemmepi_plan **result) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan = NULL;
   gemmepi_status status;
@@ -15871,61 +15561,29 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
-#ifndef GEMMEPI_NO_HOST
-#endif
-
-/* Whether the kernel of the route fused can do this run. */
-static int gemmepi__suits_fused(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
-  return !plan->fused.applied || (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
-}
-
-static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
-        const gemmepi__arguments *arguments, void *workspace,
-        gemmepi_stream stream) {
-  void *const *pointers = arguments->pointers;
-  gemmepi__lt_call call;
-  if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
-    return gemmepi__split_run(plan->base.context, &plan->problem, &plan->split, arguments,
-        (char *)workspace, stream);
-  if (plan->route == GEMMEPI_ROUTE_PLAIN)
-    return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments,
-        (char *)workspace, stream);
-  if (plan->route == GEMMEPI_ROUTE_FUSED)
-    return gemmepi__fused_run(plan->base.context, &plan->problem, &plan->fused, arguments,
-        (char *)workspace, stream);
-  call.alpha = arguments->alpha;
-  call.beta = arguments->beta;
-  call.a = pointers[GEMMEPI__A];
-  call.b = pointers[GEMMEPI__B];
-  call.c = pointers[GEMMEPI__C];
-  call.d = pointers[GEMMEPI__D];
-  call.workspace = workspace;
-  return gemmepi__lt_run(plan->base.context, &plan->lt, arguments, &call, stream);
-}
-
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
-        plan->workspace_size, "gemmepi_plan_prepare");
+    plan->workspace_size, "gemmepi_plan_prepare");
   gemmepi_status status;
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
-  status = gemmepi__launch_route(plan, arguments, (void *)(uintptr_t)block->address, stream);
+  status = plan->route->run(plan, arguments, (char *)(uintptr_t)block->address, stream);
   gemmepi__give_block(block);
   return status;
 }
 
 static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size == 0)
-    return gemmepi__launch_route(plan, arguments, NULL, stream);
+    return plan->route->run(plan, arguments, NULL, stream);
   if (!args->workspace)
     return gemmepi__launch_in_block(plan, arguments, stream);
   status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
   if (!status)
     status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
-  return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
+  return status ? status : plan->route->run(plan, arguments, (char *)args->workspace, stream);
 }
 
 /* The plan that stands for this one now. */
@@ -15946,17 +15604,17 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
   return size > other ? size : other;
 }
 
-/* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
- cannot do it stands in gemmepi_last_error. */
+/* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why this one
+ cannot do it stands in gemmepi_last_error; that of a plan for some runs alone was known beforehand, and is nobody's news. */
 static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place,
-        const char *runs) {
+  const char *runs) {
   gemmepi__matmul_plan *next = gemmepi__new_plan(plan->base.context, &plan->problem);
   gemmepi_status status;
   if (!next)
     return GEMMEPI_OUT_OF_MEMORY;
   memcpy(next->reasons, plan->reasons, sizeof next->reasons);
-  if (plan->route != GEMMEPI_ROUTE_FUSED)
-    gemmepi__keep_reason(next, plan->route);
+  if (!plan->applied)
+    gemmepi__keep_reason(next, plan->route->id);
   status = gemmepi__choose_on_device(next, plan);
   gemmepi__lock(&plan->base.context->lock);
   if (!status && !gemmepi__load_pointer(place)) {
@@ -15966,20 +15624,20 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
   gemmepi__unlock(&plan->base.context->lock);
   if (next)
     gemmepi__release_plan(&next->base);
-  else if (plan->route != GEMMEPI_ROUTE_FUSED)
+  else if (!plan->applied)
     gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
-        "a product of m %lld, n %lld, k %lld takes another route %s: %s",
-        (long long)gemmepi__callers_m(&plan->problem),
-        (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
-        ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route]);
+      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
+      (long long)gemmepi__callers_m(&plan->problem),
+      (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
+      ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route->id]);
   return status;
 }
 
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
  the context's workspace. */
 static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted,
-        const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
     return gemmepi__launch_plan(plan, args, arguments, stream);
@@ -15987,25 +15645,19 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
   return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
 }
 
-/* Why the plan's kernel is not for this run, or NULL. */
+#define GEMMEPI__IS_APPLIED "alpha 1 and no C are compiled in"
+
+/* Why the plan is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
-        const gemmepi__arguments *arguments) {
-  gemmepi__lt_call call;
-  if (plan->route == GEMMEPI_ROUTE_FUSED)
-    return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
-  if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
-    return NULL;
-  call.alpha = arguments->alpha;
-  call.beta = arguments->beta;
-  call.c = arguments->pointers[GEMMEPI__C];
-  call.d = arguments->pointers[GEMMEPI__D];
-  return gemmepi__lt_rounds_early(
-    plan->base.context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
+  const gemmepi__arguments *arguments) {
+  if (plan->applied && (arguments->alpha != 1 || arguments->uses_c || arguments->device_alpha))
+    return GEMMEPI__IS_APPLIED;
+  return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
 }
 
 /* The plan for runs that are not for this one. */
 static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, const char *why,
-        const gemmepi__matmul_plan **scaled) {
+  const gemmepi__matmul_plan **scaled) {
   gemmepi_status status = GEMMEPI_OK;
   if (!gemmepi__load_pointer(plan->scaled_place)) {
     (void)gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
@@ -16020,15 +15672,15 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
   const gemmepi__matmul_plan *scaled;
-  if (plan->route != GEMMEPI_ROUTE_FUSED || !plan->fused.applied)
+  if (!plan->applied)
     return GEMMEPI_OK;
   return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
 static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-        const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
   const char *why = gemmepi__not_for_run(current, arguments);
   size_t counted = /* what the caller knows of for certain */
@@ -16037,7 +15689,7 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
   if (status)
     return status;
   status = gemmepi__launch_current(current, counted, args, arguments, stream);
-  while (status == GEMMEPI_UNSUPPORTED && current->route != GEMMEPI_ROUTE_PLAIN) {
+  while (status == GEMMEPI_UNSUPPORTED && current->route->give_up) {
     status = gemmepi__plan_next(current, current->replacement_place, "from now on");
     if (status)
       break;
@@ -16064,13 +15716,13 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
 #endif
 
 static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
-        const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments) {
+  const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments) {
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int i;
   for (i = 0; i < problem->count && !status; i++)
     status = gemmepi__check_reachable(context, gemmepi__argument_name(problem, problem->list[i]),
-        arguments->pointers[problem->list[i]]);
+      arguments->pointers[problem->list[i]]);
   for (i = 0; i < 2 && !status; i++)
     status =
       gemmepi__check_reachable(context, gemmepi__scalar_names[i], gemmepi__device_scalar(arguments, i));
@@ -16079,7 +15731,7 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
 
 /* one_shot: each pointer is asked about at the driver, which takes a microsecond. */
 static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
-        int one_shot, gemmepi_stream stream) {
+  int one_shot, gemmepi_stream stream) {
   gemmepi__arguments arguments;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -16105,7 +15757,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
   return status ? status : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args, 0, stream);
 }
@@ -16135,7 +15787,7 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
 
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__matmul_plan **result) {
+  gemmepi__matmul_plan **result) {
   gemmepi__plan_key key;
   gemmepi_plan *kept;
   gemmepi__matmul_plan *plan;
@@ -16153,7 +15805,7 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-        const gemmepi_matmul_args *args, gemmepi_stream stream) {
+  const gemmepi_matmul_args *args, gemmepi_stream stream) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan;
   gemmepi_status status;
@@ -16176,53 +15828,18 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 }
 /* What a plan is, as a struct and in words. */
 
-static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-  const gemmepi__split *split = &plan->split;
-  if (plan->route == GEMMEPI_ROUTE_LT)
-    gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &plan->lt, details->kernel,
-        sizeof details->kernel, &details->tile_m, &details->tile_n);
-  else if (plan->route == GEMMEPI_ROUTE_SPLIT && split->has_product)
-    gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details->kernel,
-        sizeof details->kernel, &details->tile_m, &details->tile_n);
-  else if (plan->route == GEMMEPI_ROUTE_SPLIT)
-    memcpy(details->kernel, split->pass.launch.name, sizeof details->kernel);
-  else if (plan->route == GEMMEPI_ROUTE_EMPTY && split->sums.first.function)
-    memcpy(details->kernel, split->sums.first.name, sizeof details->kernel);
-  else if (plan->route == GEMMEPI_ROUTE_PLAIN) {
-    memcpy(details->kernel, plan->plain.launch.name, sizeof details->kernel);
-    details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
-  } else if (plan->route == GEMMEPI_ROUTE_FUSED) {
-    gemmepi__built_details built = gemmepi__describe_built(&plan->fused);
-    memcpy(details->kernel, built.launch->name, sizeof details->kernel);
-    details->tile_m = built.tile_m;
-    details->tile_n = built.tile_n;
-  } else if (plan->route == GEMMEPI_ROUTE_HOST)
-    snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
-#ifndef GEMMEPI_NO_HOST
-  if (plan->route == GEMMEPI_ROUTE_HOST)
-    details->tile_m = details->tile_n = GEMMEPI__HOST_TILE;
-#endif
-}
-
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
   plan = gemmepi__current_plan(plan);
   memset(details, 0, sizeof *details);
   details->kind = GEMMEPI_PLAN_MATMUL;
-  details->route = plan->route;
-  details->route_name = gemmepi__route_names[plan->route];
-  gemmepi__describe_kernel(plan, details);
+  details->route = plan->route->id;
+  details->route_name = gemmepi__route_names[plan->route->id];
+  plan->route->describe(plan, details);
   if (plan->problem.exchanged) {
     int tile_m = details->tile_m;
     details->tile_m = details->tile_n;
     details->tile_n = tile_m;
   }
-  details->launches = plan->route == GEMMEPI_ROUTE_LT ? 1 : 0;
-  if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
-    details->launches = gemmepi__split_launches(&plan->split, &plan->problem);
-  if (plan->route == GEMMEPI_ROUTE_PLAIN)
-    details->launches = gemmepi__plain_launches(&plan->plain, &plan->problem);
-  if (plan->route == GEMMEPI_ROUTE_FUSED)
-    details->launches = gemmepi__fused_launches(&plan->fused, &plan->problem);
   details->workspace_size = gemmepi__workspace_now(plan);
   details->compute = (gemmepi_compute)plan->problem.compute;
   details->accumulator =
@@ -16232,27 +15849,27 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
 }
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
-        "a scale for each 128 of k",
-        "a scale for each 128 x 128 block"};
+  "a scale for each 128 of k",
+  "a scale for each 128 x 128 block"};
 
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
   if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
-        view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
+    view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
     return;
   gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
-        gemmepi__argument_name(problem, operand),
-        gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
-        (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
-        (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
-        gemmepi__scale_names[view->scale]);
+    gemmepi__argument_name(problem, operand),
+    gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
+    (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
+    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
+    gemmepi__scale_names[view->scale]);
 }
 
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
   int operand;
   gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
-        (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-        (long long)problem->k, (long long)problem->batch);
+    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+    (long long)problem->k, (long long)problem->batch);
   gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   gemmepi__append(
     text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
@@ -16263,68 +15880,24 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     gemmepi__explain_view(text, problem, operand);
 }
 
-static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
-        const char *kernel) {
-  const gemmepi__split *split = &plan->split;
-  const gemmepi__launch *pass = &split->pass.launch;
-  int operand;
-  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
-    if (split->converts[operand].launch.function)
-      gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
-        gemmepi__argument_name(&plan->problem, operand),
-        gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
-  if (split->has_product)
-    gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
-        split->to_workspace ? ", into workspace in the type of its sums" : "");
-  gemmepi__explain_pass(text, pass, "");
-  gemmepi__explain_sums(text, &split->sums);
-}
-
-static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__launch *launch = &plan->plain.launch;
-  const gemmepi__launch *pass = &plan->plain.pass.launch;
-  gemmepi__append(text, "  %s: product%s, %u blocks of %u threads\n", launch->name,
-        pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
-  gemmepi__explain_pass(text, pass, "");
-  gemmepi__explain_sums(text, &plan->plain.sums);
-}
-
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
 static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route) {
   const gemmepi__candidate *best = gemmepi__least_of_route(&plan->candidates, route);
   if (plan->reasons[route][0])
     return plan->reasons[route];
-  if (best->refusal)
-    return best->refusal;
-  if (route == GEMMEPI_ROUTE_PLAIN)
-    return plan->route == GEMMEPI_ROUTE_SPLIT && !plan->split.has_product ? "there is no product"
-        : "slower than the others";
-  return route == GEMMEPI_ROUTE_SPLIT ? "it takes a pass more" : "its estimate is not less";
-}
-
-static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__fused *fused = &plan->fused;
-  int operand;
-  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
-    if (fused->packs[operand].launch.function)
-      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-        fused->packs[operand].launch.name,
-        gemmepi__argument_name(&plan->problem, operand));
-  fused->engine->explain(&plan->problem, &fused->built, text);
-  if (fused->applied)
-    gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+  return best->refusal ? best->refusal : best->otherwise;
 }
 
 static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate) {
+  const gemmepi__candidate *candidate) {
   gemmepi__append(text, "    %s", gemmepi__route_names[candidate->route]);
   if (candidate->engine != GEMMEPI__ANY_ENGINE)
     gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
   if (candidate->copies[0] || candidate->copies[1])
     gemmepi__append(text, " with %s%s%s copied",
-        candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
-        candidate->copies[0] && candidate->copies[1] ? " and " : "",
-        candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
+      candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
+      candidate->copies[0] && candidate->copies[1] ? " and " : "",
+      candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
   if (candidate->refusal) {
     gemmepi__append(text, ": %s\n", candidate->refusal);
     return;
@@ -16333,7 +15906,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
     int tile_m, tile_n;
     gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
     gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
-        problem->exchanged ? tile_m : tile_n);
+      problem->exchanged ? tile_m : tile_n);
   }
   if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
     gemmepi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
@@ -16353,20 +15926,20 @@ static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matm
   if (!is_known)
     return;
   gemmepi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n",
-        chip->arch / 10, chip->arch % 10, chip->source,
-        chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
+    chip->arch / 10, chip->arch % 10, chip->source,
+    chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
   for (i = 0; i < candidates->count; i++)
     gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }
 
 static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  static const gemmepi_route routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT, GEMMEPI_ROUTE_SPLIT,
-        GEMMEPI_ROUTE_PLAIN};
   size_t i;
-  for (i = 0; i < GEMMEPI__COUNT(routes); i++)
-    if (plan->route != routes[i])
-      gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[routes[i]],
-        gemmepi__why_not(plan, routes[i]));
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__told_routes); i++) {
+    gemmepi_route route = gemmepi__told_routes[i];
+    if (plan->route->id != route)
+      gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[route],
+        gemmepi__why_not(plan, route));
+  }
   gemmepi__append(text, "  not host: the context runs on a GPU\n");
   gemmepi__explain_candidates(text, plan);
 }
@@ -16375,31 +15948,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi_plan_details details;
   gemmepi__matmul_info(plan, &details);
   gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-        (gemmepi__ull)details.workspace_size);
-  switch (plan->route) {
-  case GEMMEPI_ROUTE_EMPTY:
-    gemmepi__append(text, "  m or n is 0: %s\n",
-        gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
-        : "only the sums of bias_grad are written");
-    return;
-  case GEMMEPI_ROUTE_HOST:
-    gemmepi__append(text, "  plain C, accumulated in F64\n"
-        "  not fused, not lt, not split, not plain: the context runs on the host\n");
-    return;
-  case GEMMEPI_ROUTE_LT:
-    gemmepi__append(text, "  %s\n", details.kernel);
-    break;
-  case GEMMEPI_ROUTE_FUSED:
-    gemmepi__explain_fused(text, plan);
-    break;
-  case GEMMEPI_ROUTE_PLAIN:
-    gemmepi__explain_plain(text, plan);
-    break;
-  default:
-    gemmepi__explain_split(text, plan, details.kernel);
-    break;
-  }
-  gemmepi__explain_others(text, plan);
+    (gemmepi__ull)details.workspace_size);
+  plan->route->explain(plan, details.kernel, text);
+  if (plan->route->enumerate)
+    gemmepi__explain_others(text, plan);
 }
 
 static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
@@ -16454,8 +16006,8 @@ typedef struct gemmepi__layer_task {
   int32_t alignment;
   int32_t exchanged; /* column-major: a here is the caller's b */
   int32_t shares_b; /* in a batch B is the same for all items: dB and dbias are sums over them */
-  int32_t sums_da; /* A is, and so is dA */
-  int32_t sums_dbias;
+  int32_t shares_a; /* A and dA are: dA is a sum over them */
+  int32_t shares_dbias; /* dbias is */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
   gemmepi__view views[GEMMEPI__L_COUNT];
@@ -16508,18 +16060,18 @@ static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) 
 
 /* What a product of the layer calls its matrices, in the layer's words. */
 static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchanged, const char *a,
-        const char *b, const char *d, const char *aux) {
+  const char *b, const char *d, const char *aux) {
   static const char *const folded[][2] = {{"desc.a", "desc.b"},   {"desc.b", "desc.a"},
-        {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
-        {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
+    {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
+    {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
   gemmepi__renaming names[] = {{"desc.a", NULL},
-        {"desc.b", NULL},
-        {"desc.d", NULL},
-        {"desc.aux", NULL},
-        {"desc.bias_grad", "desc.dbias"},
-        {"desc.epilogue", "desc.activation"},
-        {"desc.m", "desc.m"},
-        {"desc.n", "desc.n"}};
+    {"desc.b", NULL},
+    {"desc.d", NULL},
+    {"desc.aux", NULL},
+    {"desc.bias_grad", "desc.dbias"},
+    {"desc.epilogue", "desc.activation"},
+    {"desc.m", "desc.m"},
+    {"desc.n", "desc.n"}};
   size_t i, j;
   if (!status)
     return status;
@@ -16540,8 +16092,8 @@ static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchan
 /* The caller's name of a tensor. */
 static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tensor) {
   static const int8_t pairs[][2] = {{GEMMEPI__L_A, GEMMEPI__L_B},
-        {GEMMEPI__L_DA, GEMMEPI__L_DB},
-        {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
+    {GEMMEPI__L_DA, GEMMEPI__L_DB},
+    {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
   size_t i;
   for (i = 0; task->exchanged && i < GEMMEPI__COUNT(pairs); i++)
     if (tensor == pairs[i][0] || tensor == pairs[i][1])
@@ -16591,8 +16143,8 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
     uint64_t accumulate, output;
     const char *name;
   } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
-        {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
-        {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
+    {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
+    {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
   uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
   int affine = gemmepi__is_affine(desc->activation);
   size_t i;
@@ -16601,12 +16153,12 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
     return status;
   if (gemmepi__has_two(keeps))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-        "preact or computed anew");
+      "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+      "preact or computed anew");
   if (affine && keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
-        keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+      "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
+      keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
   if (!backward)
     return GEMMEPI_OK;
   if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
@@ -16619,8 +16171,8 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
         pairs[i].name, pairs[i].name);
   if (!affine && !keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-        "activation needs P");
+      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
+      "activation needs P");
   return GEMMEPI_OK;
 }
 
@@ -16631,7 +16183,7 @@ static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *de
       gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-        (int)desc->order, GEMMEPI__UNINITIALISED);
+      (int)desc->order, GEMMEPI__UNINITIALISED);
   if (status)
     return status;
   if (desc->batch < 0 || desc->batch > GEMMEPI__MAX_ELEMENTS)
@@ -16675,14 +16227,14 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
 /* TF32 where it fits; other types follow from the operands. */
 static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, int b) {
   return wanted == GEMMEPI_COMPUTE_TF32 && gemmepi__common_dtype(a, b) == GEMMEPI_F32
-       ? GEMMEPI_COMPUTE_TF32
-       : GEMMEPI_COMPUTE_DEFAULT;
+    ? GEMMEPI_COMPUTE_TF32
+    : GEMMEPI_COMPUTE_DEFAULT;
 }
 
 /* >>taking a desc */
 
 static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
-        int operand) {
+  int operand) {
   task->views[tensor] = problem->views[operand];
   if (tensor <= GEMMEPI__L_DY)
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
@@ -16690,7 +16242,7 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
 
 /* A, B, bias, and Y or, for backward, the P that forward left. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -16724,26 +16276,26 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
   int a = (int)layer->a.dtype, b = (int)layer->b.dtype, common = gemmepi__common_dtype(a, b);
   uint32_t accepted = a == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
   task->g_dtype = layer->g_dtype                             ? (int32_t)layer->g_dtype
-        : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
-        : (int32_t)common;
+    : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
+      : (int32_t)common;
   if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
-        "E5M2",
-        (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+      "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+      "E5M2",
+      (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
   if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
-        (int)layer->g_dtype,
-        gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
+      (int)layer->g_dtype,
+      gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
         : "no gemmepi_dtype",
-        a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
-        gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
+      a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+      gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
 /* dY and dbias. */
 static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -16770,7 +16322,7 @@ static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, s
 
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
 static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
-        size_t alignment, gemmepi__layer_task *task) {
+  size_t alignment, gemmepi__layer_task *task) {
   int is_da = tensor == GEMMEPI__L_DA;
   const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
   int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
@@ -16785,7 +16337,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
       matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
-        gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
+      gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
   if (matrix->dtype != GEMMEPI_F64 &&
     !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
     return gemmepi__fail(
@@ -16805,7 +16357,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
     return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
-        is_da ? "desc.da" : "desc.db", "desc.aux");
+      is_da ? "desc.da" : "desc.db", "desc.aux");
   gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
   task->views[tensor].transposed = of->transposed;
   return GEMMEPI_OK;
@@ -16813,7 +16365,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
 
 /* One batch form for all: see gemmepi_linear_desc. The fields are those of the folded layer. */
 static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer,
-        const gemmepi__layer_task *task, int backward) {
+  const gemmepi__layer_task *task, int backward) {
   int exchanged = task->exchanged;
   const char *b = exchanged ? "a" : "b", *db = exchanged ? "da" : "db", *da = exchanged ? "db" : "da";
   int shared = task->shares_b;
@@ -16834,7 +16386,7 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       b, (long long)layer->b.scale.batch_stride, b);
   if (!backward)
     return GEMMEPI_OK;
-  if (task->sums_da && layer->a.scale.batch_stride)
+  if (task->shares_a && layer->a.scale.batch_stride)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
@@ -16842,9 +16394,9 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
   if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
-        "(shared by the batch, its gradient a sum over it), or neither is",
-        db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
+      "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+      "(shared by the batch, its gradient a sum over it), or neither is",
+      db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
   if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -16858,11 +16410,11 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
       "0, or neither is",
       (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
-  if (task->sums_da && shared)
+  if (task->shares_a && shared)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-        "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
-        da);
+      "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+      "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
+      da);
   return GEMMEPI_OK;
 }
 
@@ -16905,13 +16457,13 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
 }
 
 static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_status status = gemmepi__take_g_dtype(layer, task);
   if (!status)
     status = gemmepi__take_upstream(layer, alignment, task);
   if (!status && layer->flags & GEMMEPI_LINEAR_DA)
     status =
-      gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->sums_da ? 1 : layer->batch, alignment, task);
+      gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
   if (!status && layer->flags & GEMMEPI_LINEAR_DB)
     status =
       gemmepi__take_gradient(layer, GEMMEPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
@@ -16920,7 +16472,7 @@ static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, 
 
 /* desc -> task, or the sentence that says what is wrong with it. */
 static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int backward, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_linear_desc layer;
   gemmepi_status status;
   memset(task, 0, sizeof *task);
@@ -16939,14 +16491,14 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
   task->k = layer.k;
   task->batch = layer.batch;
   task->shares_b = layer.batch != 1 && layer.b.batch_stride == 0;
-  task->sums_da = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
-        layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
-  task->sums_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
+  task->shares_a = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
+    layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
+  task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
   task->epilogue = layer.activation;
   task->compute = (int32_t)layer.compute;
   task->flags = backward ? layer.flags
-        : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-        GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+    : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
+      GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
   status = gemmepi__take_forward(&layer, backward, alignment, task);
   if (!status)
     status = gemmepi__check_batch_form(&layer, task, backward);
@@ -16960,7 +16512,7 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
 /* >>the pointers of a run */
 
 static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
-        void *pointers[GEMMEPI__L_COUNT]) {
+  void *pointers[GEMMEPI__L_COUNT]) {
   int swap = task->exchanged;
   const void *inputs[GEMMEPI__L_COUNT];
   inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
@@ -16982,7 +16534,7 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
 
 /* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
 static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++) {
     const gemmepi__view *view = &task->views[t];
@@ -17008,7 +16560,7 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
 }
 
 static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
@@ -17019,7 +16571,7 @@ static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *
 
 /* Outputs overlap nothing. */
 static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  void *const pointers[GEMMEPI__L_COUNT]) {
   int t, other, shares;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
@@ -17033,17 +16585,17 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
         gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
       if (shares)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
-        gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-        gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
-        gemmepi__if_undecided(shares));
+          "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
+          gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
+          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
+          gemmepi__if_undecided(shares));
     }
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
-        const gemmepi_linear_args *args,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  const gemmepi_linear_args *args,
+  void *const pointers[GEMMEPI__L_COUNT]) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
   int t;
   if (end < begin)
@@ -17116,7 +16668,7 @@ typedef struct gemmepi__linear_plan {
   size_t built_size; /* the workspace as it was built: more once a product takes another route */
 } gemmepi__linear_plan;
 
-/* >>building: matrices */
+/* >>matrices */
 
 /* A view of the layer as a desc takes it. */
 static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
@@ -17143,62 +16695,10 @@ static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int
   return vector;
 }
 
-/* What backward makes its products from: matrices, and where they lie. */
-typedef struct gemmepi__factors {
-  gemmepi_matrix a, b, g;
-  int a_source, b_source, g_source;
-} gemmepi__factors;
-
-/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
-static int64_t gemmepi__padded(int64_t length) {
-  return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
-}
-
-/* Whether the items of a matrix, `rows` x `columns` as op() has it, follow one another like one of batch * rows rows. */
-static int gemmepi__stacks_rows(const gemmepi_matrix *matrix, int64_t batch, int64_t rows) {
-  if (matrix->transposed) /* every stored line goes on into the next item */
-    return matrix->batch_stride == rows && matrix->ld >= gemmepi__offset(batch, rows, 0);
-  return matrix->batch_stride == gemmepi__offset(rows, matrix->ld, 0);
-}
-
-/* The same of batch * columns columns. */
-static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, int64_t columns) {
-  gemmepi_matrix turned = *matrix;
-  turned.transposed = !turned.transposed;
-  return gemmepi__stacks_rows(&turned, batch, columns);
-}
-
-/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
-static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
-  int side_by_side = task->sums_da && task->m != 0;
-  int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
-  gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
-  if (side_by_side)
-    g.batch_stride = task->n;
-  if (task->batch <= 1)
-    g.batch_stride = 0;
-  return g;
-}
-
-/* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
-static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
-  gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
-  uint64_t flags = task->flags;
-  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
-    task->views[GEMMEPI__L_DY].scale)
-    return 0;
-  if (task->batch <= 1)
-    return 1;
-  return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
-      !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
-     !(task->sums_da && flags & GEMMEPI_LINEAR_DA &&
-      !gemmepi__stacks_columns(&dy, task->batch, task->n));
-}
-
-/* >>building: steps */
+/* >>building */
 
 static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
-        const char *what) {
+  const char *what) {
   gemmepi__step *step = &layer->steps[layer->step_count++];
   step->kind = kind;
   step->what = what;
@@ -17218,7 +16718,7 @@ static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *p
 
 /* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
 static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer, gemmepi__step *step,
-        const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
+  const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
   gemmepi_status status = gemmepi__normalise(desc, (size_t)layer->task.alignment, problem);
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS && !status; operand++)
@@ -17228,7 +16728,7 @@ static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer,
 }
 
 static gemmepi_status gemmepi__build_product_step(gemmepi__linear_plan *layer, gemmepi__step *step,
-        const gemmepi_matmul_desc *desc) {
+  const gemmepi_matmul_desc *desc) {
   gemmepi__problem problem;
   gemmepi_status status = gemmepi__normalise_step(layer, step, desc, &problem);
   if (!status && step->sources[GEMMEPI__D] == GEMMEPI__G)
@@ -17264,9 +16764,14 @@ static gemmepi_status gemmepi__build_kernels(gemmepi__linear_plan *layer, gemmep
   return status;
 }
 
-static uint64_t gemmepi__dbias_epilogue(const gemmepi__layer_task *task, uint64_t sums) {
-  uint64_t accumulates = task->flags & GEMMEPI_ACCUMULATE_DBIAS ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0;
-  return task->flags & GEMMEPI_LINEAR_DBIAS ? sums | accumulates : 0;
+/* dbias as the step's sums, of the kind that the flag `sums` names, where the layer has one. */
+static void gemmepi__leave_dbias(const gemmepi__layer_task *task, uint64_t sums, gemmepi_matmul_desc *desc,
+  gemmepi__step *step) {
+  if (!(task->flags & GEMMEPI_LINEAR_DBIAS))
+    return;
+  desc->epilogue |= sums | (task->flags & GEMMEPI_ACCUMULATE_DBIAS ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0);
+  desc->bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
+  step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
 }
 
 static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_matmul_desc *desc) {
@@ -17275,7 +16780,7 @@ static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_mat
 }
 
 static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
-        int64_t k, int64_t batch) {
+  int64_t k, int64_t batch) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.m = m;
@@ -17287,99 +16792,74 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
   return desc;
 }
 
-/* G = dY act'(P) of a P that was saved, and dbias on the way. */
-static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
-  const gemmepi__layer_task *task = &layer->task;
-  const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
-  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
-  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
-  gemmepi_status status;
-  desc.flags = 0;
-  desc.epilogue = task->epilogue | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
-  if (!gemmepi__is_affine(task->epilogue)) {
-    desc.epilogue |= GEMMEPI_BACKWARD;
-    desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
-    step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
-    step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
-  }
-  gemmepi__give_parameter(task, &desc);
-  desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-  desc.d = *g;
-  step->sources[GEMMEPI__D] = GEMMEPI__G;
-  if (task->flags & GEMMEPI_LINEAR_DBIAS) {
-    desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
-    step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
-  }
-  step->given = *dy;
-  step->given_source = GEMMEPI__L_DY;
-  status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
-  gemmepi__mark_g(task, &step->problem);
-  if (dy->scale) { /* the pass multiplies by it as by that of an operand */
-    step->problem.views[GEMMEPI__A].scale = dy->scale;
-    step->problem.views[GEMMEPI__SCALE_A] = task->views[GEMMEPI__L_SCALE_DY];
-    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_DY;
-  }
-  return status ? status : gemmepi__build_kernels(layer, step);
-}
-
-/* G = dY act'(A B + bias), and dbias on the way. */
-static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
-  const gemmepi__layer_task *task = &layer->task;
-  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
+/* The layer's own product with its activation: act(A B + bias). */
+static gemmepi_matmul_desc gemmepi__layer_product(const gemmepi__layer_task *task, gemmepi__step *step) {
   gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
   desc.compute = (gemmepi_compute)task->compute;
-  desc.epilogue =
-    task->epilogue | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD);
+  desc.epilogue = task->epilogue;
   gemmepi__give_parameter(task, &desc);
   desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
   desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
-  desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
-  desc.d = *g;
   step->sources[GEMMEPI__A] = GEMMEPI__L_A;
   step->sources[GEMMEPI__B] = GEMMEPI__L_B;
-  step->sources[GEMMEPI__AUX] = GEMMEPI__L_DY;
-  step->sources[GEMMEPI__D] = GEMMEPI__G;
   step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
   step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
-  step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_DY;
   if (task->flags & GEMMEPI_LINEAR_BIAS) {
     desc.epilogue |= GEMMEPI_BIAS;
     desc.bias = gemmepi__layer_vector(task, GEMMEPI__L_BIAS);
     step->sources[GEMMEPI__BIAS] = GEMMEPI__L_BIAS;
   }
-  if (task->flags & GEMMEPI_LINEAR_DBIAS) {
-    desc.bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
-    step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
-  }
-  return gemmepi__build_product_step(layer, step, &desc);
+  return desc;
+}
+/* What backward makes its products from, and the copies of A and B whose items, or scales, do not lie as the products want them. */
+
+/* What backward makes its products from: matrices, and where they lie. */
+typedef struct gemmepi__factors {
+  gemmepi_matrix a, b, g;
+  int a_source, b_source, g_source;
+} gemmepi__factors;
+
+/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
+static int64_t gemmepi__padded(int64_t length) {
+  return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
+}
+
+/* Whether the items of a matrix, `rows` x `columns` as op() has it, follow one another like one of batch * rows rows. */
+static int gemmepi__stacks_rows(const gemmepi_matrix *matrix, int64_t batch, int64_t rows) {
+  if (matrix->transposed) /* every stored line goes on into the next item */
+    return matrix->batch_stride == rows && matrix->ld >= gemmepi__offset(batch, rows, 0);
+  return matrix->batch_stride == gemmepi__offset(rows, matrix->ld, 0);
+}
+
+/* The same of batch * columns columns. */
+static int gemmepi__stacks_columns(const gemmepi_matrix *matrix, int64_t batch, int64_t columns) {
+  gemmepi_matrix turned = *matrix;
+  turned.transposed = !turned.transposed;
+  return gemmepi__stacks_rows(&turned, batch, columns);
 }
 
 /* A tensor of three axes, the items of a batch first, as a copy takes it. */
 typedef struct gemmepi__three_axes {
-  int64_t shape[3], stride[3];
+  int64_t stride[3];
   gemmepi_tensor tensor;
 } gemmepi__three_axes;
 
-static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, int64_t items,
-        int64_t rows, int64_t columns, int64_t item, int64_t row,
-        int64_t column) {
+static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, const int64_t shape[3],
+  int64_t item, int64_t row, int64_t column) {
   memset(axes, 0, sizeof *axes);
-  axes->shape[0] = items;
-  axes->shape[1] = rows;
-  axes->shape[2] = columns;
   axes->stride[0] = item;
   axes->stride[1] = row;
   axes->stride[2] = column;
   axes->tensor.dtype = dtype;
   axes->tensor.rank = 3;
-  axes->tensor.shape = axes->shape;
+  axes->tensor.shape = shape;
   axes->tensor.stride = axes->stride;
 }
 
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__step *step,
-        gemmepi_elementwise_desc *desc, int from, int to,
-        int64_t elements) {
+  gemmepi_elementwise_desc *desc, int from, int to,
+  int64_t elements) {
   gemmepi__task task;
   gemmepi_status status;
   if (elements < 0)
@@ -17404,7 +16884,7 @@ static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__
 /* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
  for each of its `outer` rows (columns of B). *source is where they are then. */
 static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer,
-        int *source) {
+  int *source) {
   const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
   int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
   int64_t length = repeats ? outer : view->length;
@@ -17413,6 +16893,7 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
   int64_t items = layer->task.batch, item = gemmepi__times(view->lines, ld);
   int to = tensor == GEMMEPI__L_A ? GEMMEPI__SCALES_A : GEMMEPI__SCALES_B;
   gemmepi__three_axes given, dense;
+  int64_t shape[3];
   gemmepi_elementwise_desc desc;
   gemmepi__step *step;
   *source = GEMMEPI__L_SCALE_OF(tensor);
@@ -17420,21 +16901,23 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
     return GEMMEPI_OK;
   *source = to;
   step = gemmepi__new_step(layer, GEMMEPI__STEP_COPY, tensor == GEMMEPI__L_A ? "A's scales" : "B's scales");
-  gemmepi__fill_three_axes(&given, GEMMEPI_F32, items, view->lines, length, view->batch_stride, view->ld,
-        !repeats);
-  gemmepi__fill_three_axes(&dense, GEMMEPI_F32, items, view->lines, length, item, ld, 1);
+  shape[0] = items;
+  shape[1] = view->lines;
+  shape[2] = length;
+  gemmepi__fill_three_axes(&given, GEMMEPI_F32, shape, view->batch_stride, view->ld, !repeats);
+  gemmepi__fill_three_axes(&dense, GEMMEPI_F32, shape, item, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
   desc.alignment = 4; /* a scale's own */
   return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to,
-        gemmepi__offset(items, item, 0));
+    gemmepi__offset(items, item, 0));
 }
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
  for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
 static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix,
-        int *source) {
+  int *source) {
   const gemmepi__layer_task *task = &layer->task;
   const gemmepi__view *view = &task->views[tensor];
   int is_a = tensor == GEMMEPI__L_A, to = is_a ? GEMMEPI__COPY_A : GEMMEPI__COPY_B, scales = 0;
@@ -17443,6 +16926,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
   gemmepi_dtype wide = view->scale ? GEMMEPI_F32 : GEMMEPI_BF16;
   gemmepi_dtype dtype = gemmepi__is_fp8(view->dtype) ? wide : (gemmepi_dtype)view->dtype;
   gemmepi__three_axes given, dense;
+  int64_t shape[3];
   gemmepi_elementwise_desc desc;
   gemmepi__step *step;
   gemmepi_status status = view->scale ? gemmepi__add_scales(layer, tensor, outer, &scales) : GEMMEPI_OK;
@@ -17452,9 +16936,12 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
   *matrix = gemmepi__dense_matrix(dtype, outer, ld);
   matrix->transposed = !is_a;
   *source = to;
-  gemmepi__fill_three_axes(&given, (gemmepi_dtype)view->dtype, items, outer, task->k, view->batch_stride,
-        rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
-  gemmepi__fill_three_axes(&dense, dtype, items, outer, task->k, matrix->batch_stride, ld, 1);
+  shape[0] = items;
+  shape[1] = outer;
+  shape[2] = task->k;
+  gemmepi__fill_three_axes(&given, (gemmepi_dtype)view->dtype, shape, view->batch_stride,
+    rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
+  gemmepi__fill_three_axes(&dense, dtype, shape, matrix->batch_stride, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
@@ -17467,23 +16954,23 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
     step->sources[GEMMEPI__SCALE_A] = (int8_t)scales;
   }
   return gemmepi__build_copy(layer, step, &desc, tensor, to,
-        gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
+    gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
 }
 
 /* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
  sums over them, or it does not have to. */
-static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, int sums_items, int stacks) {
+static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, int over_items, int stacks) {
   const gemmepi__view *view = &task->views[tensor];
   int varies = view->scale > GEMMEPI_SCALE_TENSOR ||
-        (view->scale && sums_items && task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride);
-  return !varies && (!sums_items || stacks);
+    (view->scale && over_items && task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride);
+  return !varies && (!over_items || stacks);
 }
 
 static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
   const gemmepi__layer_task *task = &layer->task;
   gemmepi_status status = GEMMEPI_OK;
   int empty = task->m == 0 || task->n == 0 || task->k == 0;
-  int sums_a = task->shares_b && task->batch > 1, sums_b = task->sums_da && task->batch > 1;
+  int a_over_items = task->shares_b && task->batch > 1, b_over_items = task->shares_a && task->batch > 1;
   factors->a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
   factors->b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
   factors->a_source = GEMMEPI__L_A;
@@ -17495,14 +16982,91 @@ static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi
     memset(&factors->b.scale, 0, sizeof factors->b.scale);
   }
   if (task->flags & GEMMEPI_LINEAR_DB && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_A, sums_a,
-        gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
+    !gemmepi__takes_factor(task, GEMMEPI__L_A, a_over_items,
+      gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_A, &factors->a, &factors->a_source);
   if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_B, sums_b,
-        gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
+    !gemmepi__takes_factor(task, GEMMEPI__L_B, b_over_items,
+      gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_B, &factors->b, &factors->b_source);
   return status;
+}
+/* The steps of a layer's backward: G, and the gradients. */
+
+/* >>G */
+
+/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
+static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
+  int side_by_side = task->shares_a && task->m != 0;
+  int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
+  gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
+  if (side_by_side)
+    g.batch_stride = task->n;
+  if (task->batch <= 1)
+    g.batch_stride = 0;
+  return g;
+}
+
+/* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
+static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
+  gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+  uint64_t flags = task->flags;
+  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
+    task->views[GEMMEPI__L_DY].scale)
+    return 0;
+  if (task->batch <= 1)
+    return 1;
+  return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
+    !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
+    !(task->shares_a && flags & GEMMEPI_LINEAR_DA &&
+     !gemmepi__stacks_columns(&dy, task->batch, task->n));
+}
+
+/* G = dY act'(P) of a P that was saved, and dbias on the way. */
+static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
+  const gemmepi__layer_task *task = &layer->task;
+  const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
+  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
+  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
+  gemmepi_status status;
+  desc.flags = 0;
+  desc.epilogue = task->epilogue;
+  if (!gemmepi__is_affine(task->epilogue)) {
+    desc.epilogue |= GEMMEPI_BACKWARD;
+    desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
+    step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
+    step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
+  }
+  gemmepi__give_parameter(task, &desc);
+  desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+  desc.d = *g;
+  step->sources[GEMMEPI__D] = GEMMEPI__G;
+  gemmepi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
+  step->given = *dy;
+  step->given_source = GEMMEPI__L_DY;
+  status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
+  gemmepi__mark_g(task, &step->problem);
+  if (dy->scale) { /* the pass multiplies by it as by that of an operand */
+    step->problem.views[GEMMEPI__A].scale = dy->scale;
+    step->problem.views[GEMMEPI__SCALE_A] = task->views[GEMMEPI__L_SCALE_DY];
+    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_DY;
+  }
+  return status ? status : gemmepi__build_kernels(layer, step);
+}
+
+/* G = dY act'(A B + bias), and dbias on the way. */
+static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
+  const gemmepi__layer_task *task = &layer->task;
+  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
+  gemmepi_matmul_desc desc = gemmepi__layer_product(task, step);
+  desc.epilogue |= GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
+  desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+  desc.d = *g;
+  step->sources[GEMMEPI__AUX] = GEMMEPI__L_DY;
+  step->sources[GEMMEPI__D] = GEMMEPI__G;
+  step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_DY;
+  gemmepi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
+  return gemmepi__build_product_step(layer, step, &desc);
 }
 
 static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
@@ -17518,19 +17082,21 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
     return GEMMEPI_OK;
   }
   elements = gemmepi__offset(task->m, factors->g.ld, 0);
-  elements = elements < 0 || task->sums_da ? elements : gemmepi__offset(task->batch, elements, 0);
+  elements = elements < 0 || task->shares_a ? elements : gemmepi__offset(task->batch, elements, 0);
   if (elements < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
   if (!gemmepi__wants_only_sums(task))
     layer->temporary_bytes[0] =
       gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
   return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
-        : gemmepi__add_pass(layer, &factors->g);
+    : gemmepi__add_pass(layer, &factors->g);
 }
+
+/* >>gradients */
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
 static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
-        gemmepi_matmul_desc *desc) {
+  gemmepi_matmul_desc *desc) {
   const gemmepi__layer_task *task = &layer->task;
   int is_da = tensor == GEMMEPI__L_DA;
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
@@ -17568,16 +17134,17 @@ static void gemmepi__turn_product(gemmepi_matmul_desc *desc, gemmepi__step *step
 static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
   const gemmepi__layer_task *task = &layer->task;
   gemmepi_matrix da = gemmepi__layer_matrix(task, GEMMEPI__L_DA);
-  int sums = task->sums_da, stacks;
-  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->k, task->n, sums ? 1 : task->batch);
+  int over_items = task->shares_a, stacks;
+  gemmepi_matmul_desc desc =
+    gemmepi__step_desc(task, task->m, task->k, task->n, over_items ? 1 : task->batch);
   gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DA, &desc);
   desc.a = factors->g;
   desc.b = factors->b;
   desc.b.transposed = !desc.b.transposed;
-  stacks = !sums && task->shares_b && task->batch > 1 &&
-      gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
-      gemmepi__stacks_rows(&da, task->batch, task->m);
-  if (sums)
+  stacks = !over_items && task->shares_b && task->batch > 1 &&
+    gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
+    gemmepi__stacks_rows(&da, task->batch, task->m);
+  if (over_items)
     desc.k = gemmepi__times(task->batch, task->n);
   if (stacks) {
     desc.m = gemmepi__times(task->batch, task->m);
@@ -17595,7 +17162,7 @@ static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi
 
 /* dB = op(A)^T G, and dbias where nothing else leaves it. */
 static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__factors *factors, int sums_dbias,
-        gemmepi_matmul_desc *desc, gemmepi__step *step) {
+  gemmepi_matmul_desc *desc, gemmepi__step *step) {
   desc->a = factors->a;
   desc->a.transposed = !desc->a.transposed;
   desc->b = factors->g;
@@ -17604,24 +17171,21 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
   step->sources[GEMMEPI__A] = (int8_t)factors->a_source;
   step->sources[GEMMEPI__B] = (int8_t)factors->g_source;
   step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
-  if (sums_dbias) {
-    desc->epilogue = gemmepi__dbias_epilogue(task, GEMMEPI_BGRAD_B);
-    desc->bias_grad = gemmepi__layer_vector(task, GEMMEPI__L_DBIAS);
-    step->sources[GEMMEPI__BIAS_GRAD] = GEMMEPI__L_DBIAS;
-  }
+  if (sums_dbias)
+    gemmepi__leave_dbias(task, GEMMEPI_BGRAD_B, desc, step);
 }
 
 /* The product that dB is, of `rows` rows of op(A)^T. */
 static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
   return gemmepi__step_desc(task, rows, task->n,
-        task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
-        task->shares_b ? 1 : task->batch);
+    task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
+    task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
  (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
 static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
-        int sums_dbias) {
+  int sums_dbias) {
   gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
   gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
   gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
@@ -17666,28 +17230,15 @@ static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
     status = gemmepi__add_dbias(layer, &factors);
   return status;
 }
+/* Plans of layers: forward's one step, and workspace. */
 
 static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
   const gemmepi__layer_task *task = &layer->task;
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
-  gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
-  desc.compute = (gemmepi_compute)task->compute;
-  desc.epilogue = task->epilogue;
-  gemmepi__give_parameter(task, &desc);
-  desc.a = gemmepi__layer_matrix(task, GEMMEPI__L_A);
-  desc.b = gemmepi__layer_matrix(task, GEMMEPI__L_B);
+  gemmepi_matmul_desc desc = gemmepi__layer_product(task, step);
   desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
-  step->sources[GEMMEPI__A] = GEMMEPI__L_A;
-  step->sources[GEMMEPI__B] = GEMMEPI__L_B;
   step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
-  step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
-  step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
   step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
-  if (task->flags & GEMMEPI_LINEAR_BIAS) {
-    desc.epilogue |= GEMMEPI_BIAS;
-    desc.bias = gemmepi__layer_vector(task, GEMMEPI__L_BIAS);
-    step->sources[GEMMEPI__BIAS] = GEMMEPI__L_BIAS;
-  }
   if (task->flags & GEMMEPI_LINEAR_SAVED) {
     desc.epilogue |= GEMMEPI_AUX;
     desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
@@ -17733,7 +17284,7 @@ static size_t gemmepi__layer_workspace(const gemmepi__linear_plan *layer) {
 }
 
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
-        gemmepi__linear_plan **result) {
+  gemmepi__linear_plan **result) {
   gemmepi__linear_plan *layer = (gemmepi__linear_plan *)gemmepi__new(&context->allocator, sizeof *layer);
   gemmepi_status status;
   if (!layer)
@@ -17753,7 +17304,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
 }
 
 static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        int backward, gemmepi_plan **result) {
+  int backward, gemmepi_plan **result) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer = NULL;
   gemmepi_status status;
@@ -17772,15 +17323,16 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        gemmepi_plan **plan) {
+  gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 0, plan);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
-        const gemmepi_linear_desc *desc,
-        gemmepi_plan **plan) {
+  const gemmepi_linear_desc *desc,
+  gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 1, plan);
 }
+/* Runs of layers' plans, and the calls that plan by themselves. */
 
 /* >>running */
 
@@ -17792,7 +17344,7 @@ typedef struct gemmepi__layer_run {
 } gemmepi__layer_run;
 
 static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
-        gemmepi__layer_run *run) {
+  gemmepi__layer_run *run) {
   int i;
   run->workspace = (char *)workspace;
   run->workspace_size = size;
@@ -17808,7 +17360,7 @@ static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *worksp
 
 /* No checks: those of the layer cover them. */
 static void gemmepi__point_step(const gemmepi__step *step, const gemmepi__problem *problem,
-        const gemmepi__layer_run *run, gemmepi__arguments *arguments) {
+  const gemmepi__layer_run *run, gemmepi__arguments *arguments) {
   int operand;
   memset(arguments, 0, sizeof *arguments);
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -17822,7 +17374,7 @@ static void gemmepi__point_step(const gemmepi__step *step, const gemmepi__proble
 }
 
 static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_run *run,
-        gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
+  gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
   int scale = step->sources[GEMMEPI__SCALE_A];
   memset(args, 0, sizeof *args);
   args->a = run->sources[step->sources[GEMMEPI__A]];
@@ -17834,7 +17386,7 @@ static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_
 }
 
 static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-        const gemmepi__layer_run *run, gemmepi_stream stream) {
+  const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_matmul_args args;
   gemmepi__arguments arguments;
   if (gemmepi__writes_nothing(&step->product->problem))
@@ -17852,7 +17404,7 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *laye
 }
 
 static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-        const gemmepi__layer_run *run, gemmepi_stream stream) {
+  const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   gemmepi__arguments arguments;
   char *between = gemmepi__past(run->workspace, step->pass.partial_bytes);
@@ -17872,7 +17424,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer
 #endif
   if (step->kind == GEMMEPI__STEP_PASS)
     status = gemmepi__run_pass(layer->base.context, &step->pass, &arguments,
-        run->sources[step->given_source], run->workspace, stream);
+      run->sources[step->given_source], run->workspace, stream);
   if (!status)
     status =
       gemmepi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, between, stream);
@@ -17880,7 +17432,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer
 }
 
 static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-        const gemmepi__layer_run *run, gemmepi_stream stream) {
+  const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__point_copy(step, run, &args, pointers);
@@ -17896,13 +17448,13 @@ static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, 
 
 /* The primary context is current, but on the host. */
 static gemmepi_status gemmepi__run_steps(const gemmepi__linear_plan *layer, const gemmepi__layer_run *run,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < layer->step_count && !status; i++) {
     const gemmepi__step *step = &layer->steps[i];
     status = step->kind == GEMMEPI__STEP_PRODUCT ? gemmepi__run_product_step(layer, step, run, stream)
-        : step->kind == GEMMEPI__STEP_COPY  ? gemmepi__run_copy_step(layer, step, run, stream)
+      : step->kind == GEMMEPI__STEP_COPY  ? gemmepi__run_copy_step(layer, step, run, stream)
         : gemmepi__run_kernel_step(layer, step, run, stream);
   }
   return status;
@@ -17931,7 +17483,7 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
 }
 
 static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *layer, size_t needed,
-        gemmepi__layer_run *run, gemmepi_stream stream) {
+  gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi__block *block =
     gemmepi__take_block(layer->base.context, gemmepi__layer_key(stream), needed, "gemmepi_plan_prepare");
   gemmepi_status status;
@@ -17946,8 +17498,8 @@ static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *la
 /* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
  the caller knowing: then it takes the context's, as products do. */
 static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *layer,
-        const gemmepi_linear_args *args, gemmepi__layer_run *run,
-        gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi__layer_run *run,
+  gemmepi_stream stream) {
   size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
   gemmepi_status status;
   if (needed > layer->built_size && given < needed) {
@@ -17968,7 +17520,7 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *l
 }
 
 static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *layer,
-        const gemmepi_linear_args *args, void *const *pointers) {
+  const gemmepi_linear_args *args, void *const *pointers) {
   const gemmepi_context *context = layer->base.context;
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int t;
@@ -17980,7 +17532,7 @@ static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *lay
 
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, const gemmepi_linear_args *args,
-        int one_shot, gemmepi_stream stream) {
+  int one_shot, gemmepi_stream stream) {
   gemmepi__layer_run run;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -18009,21 +17561,21 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
-        const gemmepi_linear_args *args,
-        gemmepi_stream stream) {
+  const gemmepi_linear_args *args,
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
   return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
-        gemmepi__layer_workspace(layer));
+    gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -18031,16 +17583,16 @@ static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, 
 /* The alignment class of the pointers, as gemmepi__alignment_of for products. Scales have their own rules. */
 static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int backward) {
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
-        (uintptr_t)args->preact | GEMMEPI__DEFAULT_ALIGNMENT;
+    (uintptr_t)args->preact | GEMMEPI__DEFAULT_ALIGNMENT;
   bits |= backward
-        ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
-        : (uintptr_t)args->y;
+    ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
+    : (uintptr_t)args->y;
   return (size_t)(bits & (~bits + 1));
 }
 
 static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        const gemmepi_linear_args *args, int backward,
-        gemmepi_stream stream) {
+  const gemmepi_linear_args *args, int backward,
+  gemmepi_stream stream) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
@@ -18069,12 +17621,12 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        const gemmepi_linear_args *args, gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi_stream stream) {
   return gemmepi__call_layer(context, desc, args, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        const gemmepi_linear_args *args, gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi_stream stream) {
   return gemmepi__call_layer(context, desc, args, 1, stream);
 }
 /* What a layer's plan is, as a struct and in words. */
@@ -18089,7 +17641,7 @@ static int gemmepi__step_launches(const gemmepi__step *step) {
     return gemmepi__elementwise_launches(step->copy);
   default:
     return (step->pass.launch.function != NULL) + (step->sums.first.function != NULL) +
-       (step->sums.second.function != NULL);
+      (step->sums.second.function != NULL);
   }
 }
 
@@ -18097,7 +17649,7 @@ static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
   int i, empty = 1;
   for (i = 0; i < layer->step_count; i++)
     empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
-        layer->steps[i].product->route == GEMMEPI_ROUTE_EMPTY;
+      layer->steps[i].product->route->id == GEMMEPI_ROUTE_EMPTY;
   return empty;
 }
 
@@ -18117,9 +17669,9 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
     return;
   }
   snprintf(details->kernel, sizeof details->kernel, "%s",
-      layer->base.context->is_host                 ? "gemmepi__host_product"
-      : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
-        : layer->steps[i].sums.first.name);
+    layer->base.context->is_host                 ? "gemmepi__host_product"
+    : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
+      : layer->steps[i].sums.first.name);
 }
 
 static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
@@ -18134,8 +17686,8 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
   details->kind = GEMMEPI_PLAN_LINEAR_BACKWARD;
   is_f64 = layer->task.views[GEMMEPI__L_DY].dtype == GEMMEPI_F64;
   details->route = gemmepi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
-        : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
-        : GEMMEPI_ROUTE_LINEAR;
+    : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
+      : GEMMEPI_ROUTE_LINEAR;
   details->route_name = gemmepi__route_names[details->route];
   if (details->route != GEMMEPI_ROUTE_EMPTY)
     gemmepi__describe_first(layer, details);
@@ -18143,14 +17695,14 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
     details->launches += gemmepi__step_launches(&layer->steps[i]);
   details->workspace_size = gemmepi__layer_workspace(layer);
   details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
-        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
-        : GEMMEPI_COMPUTE_F32;
+    : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
+      : GEMMEPI_COMPUTE_F32;
   details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
   details->deterministic = details->bit_stable = 1;
 }
 
 static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
-        const gemmepi__step *step) {
+  const gemmepi__step *step) {
   gemmepi__append(text, "%s: ", step->what);
   if (step->kind == GEMMEPI__STEP_PRODUCT)
     gemmepi__explain_matmul(text, step->product);
@@ -18160,8 +17712,8 @@ static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_pla
     gemmepi__append(text, "plain C, accumulated in F64\n");
   else
     gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
-        step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-        gemmepi__step_launches(step));
+      step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
+      gemmepi__step_launches(step));
 }
 
 static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
@@ -18173,7 +17725,7 @@ static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_pl
     (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
   gemmepi__append_epilogue(text, task->epilogue);
   gemmepi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
-        layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
+    layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
   if (task->exchanged)
     gemmepi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
   for (i = 0; i < layer->step_count; i++)
@@ -18260,7 +17812,7 @@ typedef struct gemmepi__precompilation {
 
 /* One of each kind, but for those that were left out of the program. */
 static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-        gemmepi_plan **plan) {
+  gemmepi_plan **plan) {
   if (problem->matmul)
     return gemmepi_plan_matmul(context, problem->matmul, plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -18274,15 +17826,15 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
     return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
 #endif
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-        problem->elementwise ? "element-wise operations" : "layers",
-        problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+    problem->elementwise ? "element-wise operations" : "layers",
+    problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
 static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
   gemmepi_plan *plan = NULL;
   gemmepi_status status;
   int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
-        (problem->linear_backward != NULL);
+    (problem->linear_backward != NULL);
   if (given != 1)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -18323,8 +17875,8 @@ GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
 #define GEMMEPI__MOST_THREADS 256
 
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
-        size_t count, int threads, gemmepi_progress_function progress,
-        void *user) {
+  size_t count, int threads, gemmepi_progress_function progress,
+  void *user) {
   gemmepi__precompilation all;
   gemmepi__thread others[GEMMEPI__MOST_THREADS];
   int started = 0, i;
@@ -18334,8 +17886,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     return GEMMEPI_INVALID_ARGUMENT;
   if (threads < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "threads is %d; accepted are 0, for as many as there are cores, and more",
-        threads);
+      "threads is %d; accepted are 0, for as many as there are cores, and more",
+      threads);
   memset(&all, 0, sizeof all);
   all.context = context;
   all.problems = problems;

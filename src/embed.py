@@ -15,7 +15,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
-LINE_LIMIT = 300  # characters of a line of literals
+LINE_LIMIT = 2000  # characters of a line of literals
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out
 OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
@@ -144,9 +144,18 @@ def without_guard(text):
 
 
 def narrower(text):
-    """Half the indentation, of continued lines eight blanks at most, and one blank at a comment's ends and ahead of a backslash."""
-    text = re.sub(r"^ +", lambda blanks: " " * min(len(blanks.group(0)) // 2, 8), text, flags=re.MULTILINE)
-    return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", text, flags=re.MULTILINE)
+    """Two blanks for each level of indentation, also of continued lines, and one at a comment's ends and ahead of a backslash."""
+    levels, lines = [(0, 0)], []  # blanks there, and here
+    for line in text.split("\n"):
+        there = len(line) - len(line.lstrip(" "))
+        if line:
+            while levels[-1][0] > there:
+                levels.pop()
+            if levels[-1][0] < there:
+                levels.append((there, levels[-1][1] + min((there - levels[-1][0]) // 2, 2)))
+            line = " " * levels[-1][1] + line[there:]
+        lines.append(line)
+    return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", "\n".join(lines), flags=re.MULTILINE)
 
 
 def inline(path, seen, generated):

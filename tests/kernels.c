@@ -229,6 +229,7 @@ static void add_scaled_pass(gemmepi_dtype operands, gemmepi_dtype results, gemme
 }
 
 static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate) {
+    gemmepi__addends addends = {0};
     char name[80], prologue[512];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     append_dtype(&text, x);
@@ -237,8 +238,11 @@ static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate)
     if (scale)
         gemmepi__append(&text, "_scale_%d", (int)scale);
     gemmepi__append(&text, "%s", accumulate ? "_accumulate" : "");
-    gemmepi__reduce_prologue(x, (int)scale, out, accumulate,
-                             accumulate ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS, prologue,
+    addends.dtype = x;
+    addends.scale = (int)scale;
+    addends.out_dtype = out;
+    addends.accumulate = accumulate;
+    gemmepi__reduce_prologue(&addends, accumulate ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS, prologue,
                              sizeof prologue);
     add(&reduce, name, prologue);
 }

@@ -294,6 +294,38 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
     return GEMMEPI_OK;
 }
 
+/* Locks, and what wakes threads that wait for a kernel: all or none. */
+static gemmepi_status gemmepi__make_locks(gemmepi_context *context) {
+    if (!gemmepi__mutex_init(&context->lock))
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    if (!gemmepi__mutex_init(&context->build_lock)) {
+        gemmepi__mutex_destroy(&context->lock);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    }
+    if (!gemmepi__condition_init(&context->kernel_built)) {
+        gemmepi__mutex_destroy(&context->build_lock);
+        gemmepi__mutex_destroy(&context->lock);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
+    }
+    return GEMMEPI_OK;
+}
+
+/* All that takes no memory. */
+static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config *config) {
+    context->forks_now = &gemmepi__forks;
+    context->forks = gemmepi__forks;
+    context->routes = config->routes;
+    context->check_pointers = config->check_pointers;
+    context->log = gemmepi__choose_log(config->log, config->log_user);
+    context->loader.log = &context->log;
+    context->loader.library_path_only = config->library_path_only;
+    context->loader.resolve = config->resolve_symbol;
+    context->loader.resolve_user = config->resolve_user;
+    gemmepi__map_init(&context->kernels, &context->allocator);
+    gemmepi__map_init(&context->plans, &context->allocator);
+    gemmepi__map_init(&context->handles, &context->allocator);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
     gemmepi_config defaults;
     gemmepi_allocator allocator;
@@ -315,32 +347,11 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     if (!context)
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
-    context->forks_now = &gemmepi__forks;
-    context->forks = gemmepi__forks;
-    context->routes = config->routes;
-    context->check_pointers = config->check_pointers;
-    context->log = gemmepi__choose_log(config->log, config->log_user);
-    context->loader.log = &context->log;
-    context->loader.library_path_only = config->library_path_only;
-    context->loader.resolve = config->resolve_symbol;
-    context->loader.resolve_user = config->resolve_user;
-    gemmepi__map_init(&context->kernels, &context->allocator);
-    gemmepi__map_init(&context->plans, &context->allocator);
-    gemmepi__map_init(&context->handles, &context->allocator);
-    if (!gemmepi__mutex_init(&context->lock)) {
+    gemmepi__fill_context(context, config);
+    status = gemmepi__make_locks(context);
+    if (status) {
         gemmepi__delete(&allocator, context);
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-    }
-    if (!gemmepi__mutex_init(&context->build_lock)) {
-        gemmepi__mutex_destroy(&context->lock);
-        gemmepi__delete(&allocator, context);
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-    }
-    if (!gemmepi__condition_init(&context->kernel_built)) {
-        gemmepi__mutex_destroy(&context->build_lock);
-        gemmepi__mutex_destroy(&context->lock);
-        gemmepi__delete(&allocator, context);
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
+        return status;
     }
     if (config->library_path) {
         context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);

@@ -17,6 +17,19 @@ typedef struct gemmepi__host_tile {
     double amax_d, amax_aux; /* of all tiles so far */
 } gemmepi__host_tile;
 
+/* `count` elements of a row of one item, from (row, column) on; of A and B row is the outer index, A's row or B's column, and
+   column is k. */
+typedef struct gemmepi__host_place {
+    int64_t item, row, column, count;
+} gemmepi__host_place;
+
+/* The same columns of half 0 or 1. */
+static gemmepi__host_place gemmepi__host_in_half(const gemmepi__problem *problem, gemmepi__host_place at,
+                                                 int half) {
+    at.column += half * gemmepi__half_columns(problem);
+    return at;
+}
+
 static int64_t gemmepi__smaller(int64_t x, int64_t y) {
     return x < y ? x : y;
 }
@@ -44,39 +57,44 @@ static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__
     }
 }
 
-/* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
-   along k, or all scales */
+/* Elements of A or B. summed: along k, times all scales. Else for the product: A along k and B along its columns, times the scales
+   that change along k. */
 static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                      int operand, int64_t item, int64_t outer, int64_t k, int along_k,
-                                      int all_scales, int64_t count, double *out) {
+                                      int operand, gemmepi__host_place at, int summed, double *out) {
     const gemmepi__view *view = &problem->views[operand];
-    int is_a = operand == GEMMEPI__A;
-    int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
-    int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
-    gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
+    int is_a = operand == GEMMEPI__A, along_k = is_a || summed;
+    int64_t outer = at.row, k = at.column, c;
+    int64_t first = gemmepi__index_of(view, at.item, is_a ? outer : k, is_a ? k : outer);
+    int contiguous = (is_a == (view->transposed == 0)) == along_k;
+    gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, at.count,
                       out);
-    for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
-        out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
+    for (c = 0; c < at.count && view->scale > (summed ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
+        out[c] *= gemmepi__scale_at(problem, arguments, operand, at.item, along_k ? outer : outer + c,
                                     along_k ? k + c : k);
 }
 
-/* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
+/* v = op(A)[`rows` rows, :] op(B)[:, columns] */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-                                   int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
+                                   gemmepi__host_tile *tile, gemmepi__host_place at, int64_t rows,
+                                   double v[][GEMMEPI__HOST_TILE]) {
+    gemmepi__host_place a = at, b = at;
     int64_t k, r, c, s;
     memset(v, 0, sizeof tile->v[0]);
     memset(tile->b, 0, sizeof tile->b);
+    b.row = at.column;
     for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-        int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+        a.column = k;
+        a.count = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
+        for (r = 0; r < rows; r++) {
+            a.row = at.row + r;
+            gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, a, 0, tile->a[r]);
+        }
+        for (s = 0; s < a.count; s++) {
+            b.column = k + s;
+            gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, b, 0, tile->b[s]);
+        }
         for (r = 0; r < rows; r++)
-            gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth,
-                                      tile->a[r]);
-        for (s = 0; s < depth; s++)
-            gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns,
-                                      tile->b[s]);
-        for (r = 0; r < rows; r++)
-            for (s = 0; s < depth; s++)
+            for (s = 0; s < a.count; s++)
                 for (c = 0; c < GEMMEPI__HOST_TILE; c++)
                     v[r][c] += tile->a[r][s] * tile->b[s][c];
     }
@@ -88,29 +106,28 @@ static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi
     return problem->views[operand].scale ? gemmepi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
 }
 
-/* `columns` elements of row i of a matrix or vector, scaled */
+/* Of a matrix or vector, scaled. */
 static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                               int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-                               double *out) {
+                               int operand, gemmepi__host_place at, double *out) {
     const gemmepi__view *view = &problem->views[operand];
     int64_t c;
-    gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
-                      columns, out);
+    gemmepi__load_run(view->dtype, arguments->pointers[operand],
+                      gemmepi__index_of(view, at.item, at.row, at.column), 1, at.count, out);
     if (operand <= GEMMEPI__RESIDUAL && view->scale)
-        for (c = 0; c < columns; c++)
-            out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
+        for (c = 0; c < at.count; c++)
+            out[c] *= gemmepi__host_scale(problem, arguments, operand, at.item);
 }
 
 static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-                                const double *v) {
+                                int operand, gemmepi__host_place at, const double *v) {
     const gemmepi__view *view = &problem->views[operand];
-    double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
+    double scale = gemmepi__host_scale(problem, arguments, operand, at.item), scaled[GEMMEPI__HOST_TILE];
     int64_t c;
-    for (c = 0; c < columns; c++)
+    for (c = 0; c < at.count; c++)
         scaled[c] = v[c] * scale;
-    gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j),
-                       columns, view->scale ? scaled : v);
+    gemmepi__store_run(view->dtype, arguments->pointers[operand],
+                       gemmepi__index_of(view, at.item, at.row, at.column), at.count,
+                       view->scale ? scaled : v);
 }
 
 /* The largest |v| so far; NaN stays. */
@@ -121,22 +138,22 @@ static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
             *amax = fabs(v[c]);
 }
 
-static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
-                                     int64_t j, int64_t columns, const double *v) {
+static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, gemmepi__host_place at,
+                                     const double *v) {
     int64_t c;
-    for (c = 0; c < columns; c++) {
-        int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+    for (c = 0; c < at.count; c++) {
+        int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
         unsigned char *byte = &mask[bit / 8], one = (unsigned char)(1u << (bit % 8));
         *byte = (unsigned char)(v[c] > 0 ? *byte | one : *byte & ~one);
     }
 }
 
 /* The mask's bits as 1 and 0. */
-static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, int64_t item,
-                                    int64_t i, int64_t j, int64_t columns, double *out) {
+static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask,
+                                    gemmepi__host_place at, double *out) {
     int64_t c;
-    for (c = 0; c < columns; c++) {
-        int64_t bit = gemmepi__index_of(aux, item, i, j + c);
+    for (c = 0; c < at.count; c++) {
+        int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
         out[c] = mask[bit / 8] >> (bit % 8) & 1;
     }
 }
@@ -144,8 +161,7 @@ static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned cha
 /* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
    with GATED of the same columns of both halves. */
 static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
-                                   double *second) {
+                                   gemmepi__host_place at, double *first, double *second) {
     uint32_t activation = gemmepi__activation(problem->epilogue);
     int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
     int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
@@ -153,14 +169,13 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
     int64_t c;
     if (problem->views[GEMMEPI__AUX].bits == 1)
         gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
-                                (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+                                (const unsigned char *)arguments->pointers[GEMMEPI__AUX], at,
                                 aux[0]); /* 1 is as good as any pre-activation above 0 */
     else
-        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
+        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, at, aux[0]);
     if (gated && !upstream)
-        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
-                           columns, aux[1]);
-    for (c = 0; c < columns; c++) {
+        gemmepi__host_load(problem, arguments, GEMMEPI__AUX, gemmepi__host_in_half(problem, at, 1), aux[1]);
+    for (c = 0; c < at.count; c++) {
         double dy = upstream ? aux[0][c] : first[c];
         double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
         double value = gate_first ? q : p, gate = gate_first ? p : q;
@@ -193,41 +208,42 @@ static void gemmepi__host_add(const gemmepi__problem *problem, const double *oth
 
 /* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
 static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                     int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+                                     gemmepi__host_place at, double *v) {
     int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
     int64_t c;
-    for (c = 0; c < columns; c++) {
+    for (c = 0; c < at.count; c++) {
         if (scale_a == GEMMEPI_SCALE_TENSOR || scale_a == GEMMEPI_SCALE_OUTER)
-            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, item, i, 0);
+            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__A, at.item, at.row, 0);
         if (scale_b == GEMMEPI_SCALE_TENSOR || scale_b == GEMMEPI_SCALE_OUTER)
-            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, item, j + c, 0);
+            v[c] *= gemmepi__scale_at(problem, arguments, GEMMEPI__B, at.item, at.column + c, 0);
     }
 }
 
 /* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
 static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                         gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                                         int64_t columns, double *v) {
+                                         gemmepi__host_tile *tile, gemmepi__host_place at, double *v) {
     double other[GEMMEPI__HOST_TILE];
-    gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
-    gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
+    gemmepi__host_scale_sums(problem, arguments, at, v);
+    gemmepi__host_multiply_by(problem, arguments->alpha, at.count, v);
     if (arguments->uses_c && arguments->beta != 0) {
-        gemmepi__host_load(problem, arguments, GEMMEPI__C, item, i, j, columns, other);
-        gemmepi__host_multiply_by(problem, arguments->beta, columns, other);
-        gemmepi__host_add(problem, other, columns, v);
+        gemmepi__host_load(problem, arguments, GEMMEPI__C, at, other);
+        gemmepi__host_multiply_by(problem, arguments->beta, at.count, other);
+        gemmepi__host_add(problem, other, at.count, v);
     }
     if (gemmepi__has(problem, GEMMEPI_BIAS)) {
-        gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, item, 0, j, columns, other);
-        gemmepi__host_add(problem, other, columns, v);
+        gemmepi__host_place bias = at;
+        bias.row = 0;
+        gemmepi__host_load(problem, arguments, GEMMEPI__BIAS, bias, other);
+        gemmepi__host_add(problem, other, at.count, v);
     }
     if (!gemmepi__has(problem, GEMMEPI_AUX))
         return;
-    gemmepi__host_amax(&tile->amax_aux, columns, v);
+    gemmepi__host_amax(&tile->amax_aux, at.count, v);
     if (problem->views[GEMMEPI__AUX].bits == 1)
         gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-                                 (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
+                                 (unsigned char *)arguments->pointers[GEMMEPI__AUX], at, v);
     else
-        gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
+        gemmepi__host_store(problem, arguments, GEMMEPI__AUX, at, v);
 }
 
 /* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
@@ -252,25 +268,23 @@ static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t colum
 /* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
    D stores comes out. */
 static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-                                   int64_t columns, double *const v[2]) {
-    int64_t half_columns = gemmepi__half_columns(problem);
+                                   gemmepi__host_tile *tile, gemmepi__host_place at, double *const v[2]) {
     double other[GEMMEPI__HOST_TILE];
     int half;
     for (half = 0; half < gemmepi__halves_in(problem); half++)
-        gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
+        gemmepi__host_finish_product(problem, arguments, tile, gemmepi__host_in_half(problem, at, half),
                                      v[half]);
     if (gemmepi__has(problem, GEMMEPI_BACKWARD))
-        gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
+        gemmepi__host_backward(problem, arguments, at, v[0], v[1]);
     else
-        gemmepi__host_forward(problem, columns, v[0], v[1]);
+        gemmepi__host_forward(problem, at.count, v[0], v[1]);
     for (half = 0; half < gemmepi__halves_out(problem); half++) {
         if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-            gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
-                               columns, other);
-            gemmepi__host_add(problem, other, columns, v[half]);
+            gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL,
+                               gemmepi__host_in_half(problem, at, half), other);
+            gemmepi__host_add(problem, other, at.count, v[half]);
         }
-        gemmepi__host_amax(&tile->amax_d, columns, v[half]);
+        gemmepi__host_amax(&tile->amax_d, at.count, v[half]);
     }
 }
 
@@ -287,21 +301,21 @@ static void gemmepi__add_to(gemmepi__sum *sum, double term) {
     sum->total = total;
 }
 
-/* bias_grad[first ...] of one item (+)= sums, which start anew */
+/* bias_grad (+)= sums, which start anew */
 static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                     int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
+                                     gemmepi__host_place at, gemmepi__sum *sums) {
     const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
     void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
     double values[GEMMEPI__HOST_TILE] = {0};
-    int64_t at = gemmepi__index_of(view, item, 0, first), c;
+    int64_t first = gemmepi__index_of(view, at.item, 0, at.column), c;
     if (gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD))
-        gemmepi__load_run(view->dtype, bias_grad, at, 1, count, values);
-    for (c = 0; c < count; c++) {
+        gemmepi__load_run(view->dtype, bias_grad, first, 1, at.count, values);
+    for (c = 0; c < at.count; c++) {
         gemmepi__add_to(&sums[c], values[c]);
         values[c] = sums[c].total - sums[c].total == 0 ? sums[c].total + sums[c].lost : sums[c].total;
     }
-    gemmepi__store_run(view->dtype, bias_grad, at, count, values);
-    memset(sums, 0, (size_t)count * sizeof *sums);
+    gemmepi__store_run(view->dtype, bias_grad, first, at.count, values);
+    memset(sums, 0, (size_t)at.count * sizeof *sums);
 }
 
 /* Where a finished product lies, if it is not to be made. */
@@ -310,47 +324,48 @@ typedef struct gemmepi__host_given {
     const void *data;
 } gemmepi__host_given;
 
-/* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
-static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
-                                   int64_t i, int64_t j, int64_t columns,
-                                   gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
-    int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
-    int64_t half_columns = gemmepi__half_columns(problem);
+/* A tile of D from `at` on, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
+static void gemmepi__host_tile_of(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                  const gemmepi__host_given *given, gemmepi__host_tile *tile,
+                                  gemmepi__host_place at, gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
+    int64_t rows = gemmepi__smaller(problem->m - at.row, GEMMEPI__HOST_TILE), r, c;
     int half;
     for (half = 0; half < gemmepi__halves_in(problem); half++) {
-        int64_t from = j + half * half_columns;
+        gemmepi__host_place from = gemmepi__host_in_half(problem, at, half);
         if (!given)
-            gemmepi__host_multiply(problem, arguments, tile, item, i, rows, from, columns, tile->v[half]);
+            gemmepi__host_multiply(problem, arguments, tile, from, rows, tile->v[half]);
         for (r = 0; given && r < rows; r++)
             gemmepi__load_run(given->view->dtype, given->data,
-                              gemmepi__index_of(given->view, item, i + r, from), 1, columns,
-                              tile->v[half][r]);
+                              gemmepi__index_of(given->view, from.item, from.row + r, from.column), 1,
+                              from.count, tile->v[half][r]);
     }
-    for (r = 0; r < rows; r++) {
+    for (r = 0; r < rows; r++, at.row++) {
         double *v[2];
         v[0] = tile->v[0][r];
         v[1] = tile->v[1][r];
-        gemmepi__host_epilogue(problem, arguments, tile, item, i + r, j, columns, v);
+        gemmepi__host_epilogue(problem, arguments, tile, at, v);
         for (half = 0; half < gemmepi__halves_out(problem); half++) {
-            for (c = 0; c < columns && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
+            for (c = 0; c < at.count && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
                 gemmepi__add_to(&sums[half][c], v[half][c]);
             if (!(problem->flags & GEMMEPI__ONLY_SUMS))
-                gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
-                                    columns, v[half]);
+                gemmepi__host_store(problem, arguments, GEMMEPI__D, gemmepi__host_in_half(problem, at, half),
+                                    v[half]);
         }
     }
 }
 
-/* sum += the sum over k of row i of op(A) or column i of op(B) */
+/* sum += the sum over k of row `outer` of op(A) or column `outer` of op(B) */
 static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
+                                   int operand, int64_t item, int64_t outer, gemmepi__sum *sum) {
     double values[GEMMEPI__HOST_DEPTH];
-    int64_t k, s, depth;
-    for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
-        depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
-        gemmepi__host_load_factor(problem, arguments, operand, item, i, k, 1, 1, depth, values);
-        for (s = 0; s < depth; s++)
+    gemmepi__host_place at;
+    int64_t s;
+    at.item = item;
+    at.row = outer;
+    for (at.column = 0; at.column < problem->k; at.column += GEMMEPI__HOST_DEPTH) {
+        at.count = gemmepi__smaller(problem->k - at.column, GEMMEPI__HOST_DEPTH);
+        gemmepi__host_load_factor(problem, arguments, operand, at, 1, values);
+        for (s = 0; s < at.count; s++)
             gemmepi__add_to(sum, values[s]);
     }
 }
@@ -359,15 +374,17 @@ static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmep
 static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
     int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length, i, item;
+    int64_t length = problem->views[GEMMEPI__BIAS_GRAD].length;
+    gemmepi__host_place at;
     gemmepi__sum sum = {0, 0};
-    for (i = 0; i < length; i++) {
-        for (item = 0; item < problem->batch; item++) {
-            gemmepi__host_sum_line(problem, arguments, operand, item, i, &sum);
-            if (!shared || item + 1 == problem->batch)
-                gemmepi__host_store_sums(problem, arguments, item, i, 1, &sum);
+    at.row = 0;
+    at.count = 1;
+    for (at.column = 0; at.column < length; at.column++)
+        for (at.item = 0; at.item < problem->batch; at.item++) {
+            gemmepi__host_sum_line(problem, arguments, operand, at.item, at.column, &sum);
+            if (!shared || at.item + 1 == problem->batch)
+                gemmepi__host_store_sums(problem, arguments, at, &sum);
         }
-    }
 }
 
 static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
@@ -380,20 +397,21 @@ static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemm
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                   const gemmepi__host_given *given) {
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0, half;
-    int64_t half_columns = gemmepi__half_columns(problem), i, j, item;
+    int64_t half_columns = gemmepi__half_columns(problem);
     gemmepi__sum sums[2][GEMMEPI__HOST_TILE];
+    gemmepi__host_place at;
     gemmepi__host_tile tile;
     memset(sums, 0, sizeof sums);
     tile.amax_d = tile.amax_aux = 0;
-    for (j = 0; j < half_columns; j += GEMMEPI__HOST_TILE) {
-        int64_t columns = gemmepi__smaller(half_columns - j, GEMMEPI__HOST_TILE);
-        for (item = 0; item < problem->batch; item++) {
-            for (i = 0; i < problem->m; i += GEMMEPI__HOST_TILE)
-                gemmepi__host_tile_row(problem, arguments, given, &tile, item, i, j, columns, sums);
-            if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && item + 1 < problem->batch))
+    for (at.column = 0; at.column < half_columns; at.column += GEMMEPI__HOST_TILE) {
+        at.count = gemmepi__smaller(half_columns - at.column, GEMMEPI__HOST_TILE);
+        for (at.item = 0; at.item < problem->batch; at.item++) {
+            for (at.row = 0; at.row < problem->m; at.row += GEMMEPI__HOST_TILE)
+                gemmepi__host_tile_of(problem, arguments, given, &tile, at, sums);
+            if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && at.item + 1 < problem->batch))
                 continue;
             for (half = 0; half < gemmepi__halves_out(problem); half++)
-                gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
+                gemmepi__host_store_sums(problem, arguments, gemmepi__host_in_half(problem, at, half),
                                          sums[half]);
         }
     }

@@ -4,7 +4,7 @@
 
 #include "../elementwise/explain.h"
 #include "../product/explain.h"
-#include "plan.h"
+#include "run.h"
 
 static int gemmepi__step_launches(const gemmepi__step *step) {
     gemmepi_plan_details details;
@@ -24,7 +24,7 @@ static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
     int i, empty = 1;
     for (i = 0; i < layer->step_count; i++)
         empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
-                layer->steps[i].product->route == GEMMEPI_ROUTE_EMPTY;
+                layer->steps[i].product->route->id == GEMMEPI_ROUTE_EMPTY;
     return empty;
 }
 

@@ -46,11 +46,11 @@ typedef struct gemmepi__layer_task {
     int32_t compute; /* as given */
     int32_t g_dtype;
     int32_t alignment;
-    int32_t exchanged; /* column-major: a here is the caller's b */
-    int32_t shares_b;  /* in a batch B is the same for all items: dB and dbias are sums over them */
-    int32_t sums_da;   /* A is, and so is dA */
-    int32_t sums_dbias;
-    uint32_t used; /* bit t: this direction has tensor t */
+    int32_t exchanged;    /* column-major: a here is the caller's b */
+    int32_t shares_b;     /* in a batch B is the same for all items: dB and dbias are sums over them */
+    int32_t shares_a;     /* A and dA are: dA is a sum over them */
+    int32_t shares_dbias; /* dbias is */
+    uint32_t used;        /* bit t: this direction has tensor t */
     uint32_t written;
     gemmepi__view views[GEMMEPI__L_COUNT];
 } gemmepi__layer_task;
@@ -428,7 +428,7 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
             b, (long long)layer->b.scale.batch_stride, b);
     if (!backward)
         return GEMMEPI_OK;
-    if (task->sums_da && layer->a.scale.batch_stride)
+    if (task->shares_a && layer->a.scale.batch_stride)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
@@ -452,7 +452,7 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
             "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
             "0, or neither is",
             (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
-    if (task->sums_da && shared)
+    if (task->shares_a && shared)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
                              "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
@@ -505,7 +505,7 @@ static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, 
         status = gemmepi__take_upstream(layer, alignment, task);
     if (!status && layer->flags & GEMMEPI_LINEAR_DA)
         status =
-            gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->sums_da ? 1 : layer->batch, alignment, task);
+            gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
     if (!status && layer->flags & GEMMEPI_LINEAR_DB)
         status =
             gemmepi__take_gradient(layer, GEMMEPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
@@ -533,9 +533,9 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
     task->k = layer.k;
     task->batch = layer.batch;
     task->shares_b = layer.batch != 1 && layer.b.batch_stride == 0;
-    task->sums_da = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
-                    layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
-    task->sums_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
+    task->shares_a = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
+                     layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
+    task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
     task->epilogue = layer.activation;
     task->compute = (int32_t)layer.compute;
     task->flags = backward ? layer.flags

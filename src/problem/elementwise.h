@@ -382,7 +382,7 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
 }
 
 static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
-                                           const gemmepi__operation_row *row, int is_split) {
+                                           const gemmepi__operation_row *row, int has_halves) {
     gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
     if (!status)
         status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
@@ -390,7 +390,7 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
         status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                "desc.activation is 0x%llx; the operation %s has none: leave it 0",
                                (gemmepi__ull)desc->activation, row->name);
-    if (!status && !is_split && desc->activation & GEMMEPI_GATE_FIRST)
+    if (!status && !has_halves && desc->activation & GEMMEPI_GATE_FIRST)
         status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
     if (!status)
@@ -401,7 +401,7 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has %s; the operation %s has no use for it",
                              gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
-    if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
+    if (!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
                              row->has_halves ? "with b nothing is split: leave it 0"
                                              : "the operation has none: leave it 0");
@@ -526,18 +526,9 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
     return gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
 }
 
-/* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
-static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
-                                         gemmepi__task *task) {
-    const gemmepi_tensor *tensors[GEMMEPI__TENSORS], *shaped;
-    const gemmepi__operation_row *row;
-    int is_split, axis = -1, t;
-    gemmepi_status status;
-    memset(task, 0, sizeof *task);
-    status = gemmepi__check_operation(desc);
-    if (status)
-        return status;
-    row = gemmepi__operation((int)desc->operation);
+/* The desc's tensors in the order of a task's. */
+static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc,
+                                  const gemmepi_tensor *tensors[GEMMEPI__TENSORS]) {
     tensors[GEMMEPI__IN_A] = desc->a;
     tensors[GEMMEPI__IN_B] = desc->b;
     tensors[GEMMEPI__IN_W] = desc->w;
@@ -546,18 +537,14 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     tensors[GEMMEPI__OUT_DA] = desc->da;
     tensors[GEMMEPI__OUT_DB] = desc->db;
     tensors[GEMMEPI__OUT_DW] = desc->dw;
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
-        if (tensors[t])
-            task->given |= GEMMEPI__BIT(t);
-    is_split = row->has_halves && !desc->b;
-    status = gemmepi__check_presence_of_tensors(row, task->given);
-    if (!status)
-        status = gemmepi__check_flags(desc, row, is_split);
-    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
-        if (tensors[t])
-            status = gemmepi__check_tensor(tensors[t], gemmepi__tensor_names[t]);
-    if (status)
-        return status;
+}
+
+/* What the desc says of the operation, once it is checked; the shape is that of the result. */
+static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__task *task) {
+    const gemmepi_tensor *shaped = desc->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a
+                                   : desc->y                               ? desc->y
+                                                                           : desc->dy;
+    int axis;
     task->tag = -1;
     task->operation = (int32_t)desc->operation;
     task->activation = (int32_t)gemmepi__activation(desc->activation);
@@ -570,47 +557,83 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     task->used = task->given;
     task->is_empty = 1;
-    shaped = row->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a : desc->y ? desc->y : desc->dy;
     task->rank = shaped->rank;
-    for (t = 0; t < shaped->rank; t++)
-        task->shape[t] = shaped->shape[t];
-    if (is_split) {
-        if (desc->a->rank != task->rank)
-            return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
-        if (task->rank == 0)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
-        status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, &axis);
-        if (!status && desc->a->shape[axis] % 2)
-            status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                   "axis %d of a, which is split, has the extent %lld; it must be even", axis,
-                                   (long long)desc->a->shape[axis]);
-        if (!status && desc->da && desc->da->rank != task->rank)
-            status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
-    }
-    for (t = 0; t < GEMMEPI__TENSORS && !status; t++) {
-        gemmepi__operand *operand = &task->operands[t];
-        if (!tensors[t])
-            continue;
-        operand->dtype = (int32_t)(tensors[t]->dtype ? tensors[t]->dtype : GEMMEPI_F32);
-        operand->pointer = t;
-        operand->offset = (int64_t)tensors[t]->offset;
-        if (row->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
-            status = gemmepi__take_bias_grad(task, desc);
-        else
-            status = gemmepi__broadcast(task, tensors[t], t,
-                                        is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
-    }
+    for (axis = 0; axis < shaped->rank; axis++)
+        task->shape[axis] = shaped->shape[axis];
+}
+
+/* The axis along which a, and da, have the result's columns twice. */
+static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task,
+                                                const gemmepi_elementwise_desc *desc, int *axis) {
+    gemmepi_status status;
+    if (desc->a->rank != task->rank)
+        return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
+    if (task->rank == 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
+    status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, axis);
+    if (!status && desc->a->shape[*axis] % 2)
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                               "axis %d of a, which is split, has the extent %lld; it must be even", *axis,
+                               (long long)desc->a->shape[*axis]);
+    if (!status && desc->da && desc->da->rank != task->rank)
+        status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
+    return status;
+}
+
+/* halved: the axis along which a and da are, or -1. */
+static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_elementwise_desc *desc,
+                                            const gemmepi_tensor *tensor, int t, int halved) {
+    gemmepi__operand *operand = &task->operands[t];
+    operand->dtype = (int32_t)(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+    operand->pointer = t;
+    operand->offset = (int64_t)tensor->offset;
+    if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
+        return gemmepi__take_bias_grad(task, desc);
+    return gemmepi__broadcast(task, tensor, t, t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA ? halved : -1);
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
+static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
+                                         gemmepi__task *task) {
+    const gemmepi_tensor *tensors[GEMMEPI__TENSORS];
+    const gemmepi__operation_row *row;
+    int has_halves, halved = -1, t;
+    gemmepi_status status;
+    memset(task, 0, sizeof *task);
+    status = gemmepi__check_operation(desc);
+    if (status)
+        return status;
+    row = gemmepi__operation((int)desc->operation);
+    gemmepi__list_tensors(desc, tensors);
+    for (t = 0; t < GEMMEPI__TENSORS; t++)
+        if (tensors[t])
+            task->given |= GEMMEPI__BIT(t);
+    has_halves = row->has_halves && !desc->b;
+    status = gemmepi__check_presence_of_tensors(row, task->given);
+    if (!status)
+        status = gemmepi__check_flags(desc, row, has_halves);
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        if (tensors[t])
+            status = gemmepi__check_tensor(tensors[t], gemmepi__tensor_names[t]);
+    if (status)
+        return status;
+    gemmepi__fill_task(desc, alignment, task);
+    if (has_halves)
+        status = gemmepi__take_halved_axis(task, desc, &halved);
+    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        if (tensors[t])
+            status = gemmepi__take_operand(task, desc, tensors[t], t, halved);
     if (!status)
         status = gemmepi__check_dtypes(task);
     if (!status && row->operation == GEMMEPI_OP_CAST)
         status = gemmepi__check_scaled(task, desc);
     if (status)
         return status;
-    if (is_split) {
+    if (has_halves) {
         int gate_first = (desc->activation & GEMMEPI_GATE_FIRST) != 0;
-        gemmepi__halve(task, GEMMEPI__IN_A, axis, gate_first);
+        gemmepi__halve(task, GEMMEPI__IN_A, halved, gate_first);
         if (desc->da)
-            gemmepi__halve(task, GEMMEPI__OUT_DA, axis, gate_first);
+            gemmepi__halve(task, GEMMEPI__OUT_DA, halved, gate_first);
     }
     for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS && !status; t++)
         if (gemmepi__task_has(task, t))

@@ -256,9 +256,8 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 
 /* >>scales and amax */
 
-/* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
-static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
-                                            int64_t length, int64_t ld, int64_t batch_stride,
+/* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
+static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype,
                                             int32_t alignment) {
     gemmepi__view *view = &problem->views[operand];
     int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
@@ -266,10 +265,6 @@ static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int opera
     view->dtype = dtype;
     view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
     view->alignment = alignment;
-    view->lines = lines;
-    view->length = length;
-    view->ld = ld;
-    view->batch_stride = batch_stride;
     snprintf(name, sizeof name, "%s%s", gemmepi__operand_names[of], of == operand ? "" : ".scale");
     return gemmepi__check_view(view, name, problem->batch);
 }
@@ -311,23 +306,22 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
             "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
             name, (int)scale->mode);
     view->scale = (int32_t)scale->mode;
-    operand = GEMMEPI__SCALE_OF(operand);
-    switch (scale->mode) {
-    case GEMMEPI_SCALE_OUTER:
-        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
-    case GEMMEPI_SCALE_VECTOR_128:
-        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
-                                     16);
-    case GEMMEPI_SCALE_BLOCK_128:
-        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
-                                     (steps + 3) / 4 * 4, scale->batch_stride, 16);
-    default:
-        return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, 1, 1, scale->batch_stride, 4);
-    }
+    view = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
+                  : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? gemmepi__blocks_of_128(outer)
+                                                           : 1;
+    view->length = scale->mode == GEMMEPI_SCALE_TENSOR      ? 1
+                   : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? steps
+                                                            : outer;
+    view->ld = scale->mode == GEMMEPI_SCALE_BLOCK_128 ? (steps + 3) / 4 * 4 : view->length;
+    view->batch_stride = scale->batch_stride;
+    return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
+                                 scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
 }
 
 static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
     const gemmepi__view *view = &problem->views[of];
+    gemmepi__view *amax = &problem->views[operand];
     const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
     int dtype = problem->accumulator;
     if (!(problem->flags & flag))
@@ -338,8 +332,9 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
     if (view->bits == 1 || dtype == GEMMEPI_I32)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
                              view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
-    problem->views[operand].written = 1;
-    return gemmepi__take_numbers(problem, operand, dtype, 1, 1, 1, 0, dtype == GEMMEPI_F64 ? 8 : 4);
+    amax->written = 1;
+    amax->lines = amax->length = amax->ld = 1;
+    return gemmepi__take_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
 }
 
 /* The alignment that a pointer of the view has: the promise, and the element in any case. */

@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_PRODUCT_CANDIDATE_H
 #define GEMMEPI_PRODUCT_CANDIDATE_H
 
+#include "../device/context.h"
 #include "../problem/problem.h"
 
 /* How an operand is copied to workspace first. */
@@ -13,15 +14,16 @@ enum {
 
 typedef struct gemmepi__candidate {
     gemmepi_route route;
-    int engine;          /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
-    int shape;           /* of the engine: a row of its shapes */
-    int parts;           /* of the engine: k in so many, whose sums are added up by a pass */
-    int applied;         /* of FUSED: for runs alone whose alpha is 1 and which have no C */
-    int copies[2];       /* of FUSED: of A and B */
-    int bare;            /* of SPLIT: without an epilogue of cuBLASLt's */
-    double microseconds; /* an estimate; 0: not known */
-    double rank;         /* what is compared: mostly the estimate */
-    const char *refusal; /* why it cannot run the problem, or NULL */
+    int engine;            /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
+    int shape;             /* of the engine: a row of its shapes */
+    int parts;             /* of the engine: k in so many, whose sums are added up by a pass */
+    int applied;           /* of FUSED: for runs alone whose alpha is 1 and which have no C */
+    int copies[2];         /* of FUSED: of A and B */
+    int bare;              /* of SPLIT: without an epilogue of cuBLASLt's */
+    double microseconds;   /* an estimate; 0: not known */
+    double rank;           /* what is compared: mostly the estimate */
+    const char *refusal;   /* why it cannot run the problem, or NULL */
+    const char *otherwise; /* what explain says of it where it could run the problem and another does */
 } gemmepi__candidate;
 
 #define GEMMEPI__ANY_ENGINE      (-1)
@@ -33,10 +35,19 @@ typedef struct gemmepi__candidates {
     gemmepi__candidate list[GEMMEPI__MOST_CANDIDATES];
 } gemmepi__candidates;
 
+/* What every route is asked for candidates of. */
+typedef struct gemmepi__wanted {
+    const gemmepi_context *context;
+    const gemmepi__problem *problem;
+    int applied; /* runs alone whose alpha is 1 and which have no C, where a route tells them apart */
+    double bare_microseconds; /* what cuBLASLt would take without an epilogue; 0: not known */
+} gemmepi__wanted;
+
 static gemmepi__candidate *gemmepi__add_candidate(gemmepi__candidates *candidates, gemmepi_route route) {
     gemmepi__candidate *added = &candidates->list[candidates->count++];
     memset(added, 0, sizeof *added);
     added->route = route;
+    added->engine = GEMMEPI__ANY_ENGINE;
     return added;
 }
 

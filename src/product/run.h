@@ -5,39 +5,7 @@
 
 #include "../device/memory.h"
 #include "../device/pointers.h"
-#ifndef GEMMEPI_NO_HOST
-#include "../host/product.h"
-#endif
 #include "plan.h"
-
-/* Whether the kernel of the route fused can do this run. */
-static int gemmepi__suits_fused(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
-    return !plan->fused.applied || (arguments->alpha == 1 && !arguments->uses_c && !arguments->device_alpha);
-}
-
-static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
-                                            const gemmepi__arguments *arguments, void *workspace,
-                                            gemmepi_stream stream) {
-    void *const *pointers = arguments->pointers;
-    gemmepi__lt_call call;
-    if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
-        return gemmepi__split_run(plan->base.context, &plan->problem, &plan->split, arguments,
-                                  (char *)workspace, stream);
-    if (plan->route == GEMMEPI_ROUTE_PLAIN)
-        return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments,
-                                  (char *)workspace, stream);
-    if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__fused_run(plan->base.context, &plan->problem, &plan->fused, arguments,
-                                  (char *)workspace, stream);
-    call.alpha = arguments->alpha;
-    call.beta = arguments->beta;
-    call.a = pointers[GEMMEPI__A];
-    call.b = pointers[GEMMEPI__B];
-    call.c = pointers[GEMMEPI__C];
-    call.d = pointers[GEMMEPI__D];
-    call.workspace = workspace;
-    return gemmepi__lt_run(plan->base.context, &plan->lt, arguments, &call, stream);
-}
 
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
                                                const gemmepi__arguments *arguments, gemmepi_stream stream) {
@@ -46,7 +14,7 @@ static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
-    status = gemmepi__launch_route(plan, arguments, (void *)(uintptr_t)block->address, stream);
+    status = plan->route->run(plan, arguments, (char *)(uintptr_t)block->address, stream);
     gemmepi__give_block(block);
     return status;
 }
@@ -55,13 +23,13 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, con
                                            const gemmepi__arguments *arguments, gemmepi_stream stream) {
     gemmepi_status status;
     if (plan->workspace_size == 0)
-        return gemmepi__launch_route(plan, arguments, NULL, stream);
+        return plan->route->run(plan, arguments, NULL, stream);
     if (!args->workspace)
         return gemmepi__launch_in_block(plan, arguments, stream);
     status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
     if (!status)
         status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
-    return status ? status : gemmepi__launch_route(plan, arguments, args->workspace, stream);
+    return status ? status : plan->route->run(plan, arguments, (char *)args->workspace, stream);
 }
 
 /* The plan that stands for this one now. */
@@ -82,8 +50,8 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
     return size > other ? size : other;
 }
 
-/* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
-   cannot do it stands in gemmepi_last_error. */
+/* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why this one
+   cannot do it stands in gemmepi_last_error; that of a plan for some runs alone was known beforehand, and is nobody's news. */
 static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place,
                                          const char *runs) {
     gemmepi__matmul_plan *next = gemmepi__new_plan(plan->base.context, &plan->problem);
@@ -91,8 +59,8 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
     if (!next)
         return GEMMEPI_OUT_OF_MEMORY;
     memcpy(next->reasons, plan->reasons, sizeof next->reasons);
-    if (plan->route != GEMMEPI_ROUTE_FUSED)
-        gemmepi__keep_reason(next, plan->route);
+    if (!plan->applied)
+        gemmepi__keep_reason(next, plan->route->id);
     status = gemmepi__choose_on_device(next, plan);
     gemmepi__lock(&plan->base.context->lock);
     if (!status && !gemmepi__load_pointer(place)) {
@@ -102,12 +70,12 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
     gemmepi__unlock(&plan->base.context->lock);
     if (next)
         gemmepi__release_plan(&next->base);
-    else if (plan->route != GEMMEPI_ROUTE_FUSED)
+    else if (!plan->applied)
         gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
                      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
                      (long long)gemmepi__callers_m(&plan->problem),
                      (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
-                     ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route]);
+                     ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route->id]);
     return status;
 }
 
@@ -123,20 +91,14 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
     return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
 }
 
-/* Why the plan's kernel is not for this run, or NULL. */
+#define GEMMEPI__IS_APPLIED "alpha 1 and no C are compiled in"
+
+/* Why the plan is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
                                         const gemmepi__arguments *arguments) {
-    gemmepi__lt_call call;
-    if (plan->route == GEMMEPI_ROUTE_FUSED)
-        return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
-    if (plan->route != GEMMEPI_ROUTE_LT && (plan->route != GEMMEPI_ROUTE_SPLIT || plan->split.bare))
-        return NULL;
-    call.alpha = arguments->alpha;
-    call.beta = arguments->beta;
-    call.c = arguments->pointers[GEMMEPI__C];
-    call.d = arguments->pointers[GEMMEPI__D];
-    return gemmepi__lt_rounds_early(
-        plan->base.context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
+    if (plan->applied && (arguments->alpha != 1 || arguments->uses_c || arguments->device_alpha))
+        return GEMMEPI__IS_APPLIED;
+    return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
 }
 
 /* The plan for runs that are not for this one. */
@@ -156,7 +118,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
     const gemmepi__matmul_plan *scaled;
-    if (plan->route != GEMMEPI_ROUTE_FUSED || !plan->fused.applied)
+    if (!plan->applied)
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
@@ -173,7 +135,7 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
     if (status)
         return status;
     status = gemmepi__launch_current(current, counted, args, arguments, stream);
-    while (status == GEMMEPI_UNSUPPORTED && current->route != GEMMEPI_ROUTE_PLAIN) {
+    while (status == GEMMEPI_UNSUPPORTED && current->route->give_up) {
         status = gemmepi__plan_next(current, current->replacement_place, "from now on");
         if (status)
             break;

@@ -66,16 +66,20 @@ static gemmepi__matmul_plan *matmul_of(gemmepi_plan *plan) {
     return (gemmepi__matmul_plan *)plan;
 }
 
+static const gemmepi__built *built_of(gemmepi_plan *plan) {
+    return &((const gemmepi__fused *)matmul_of(plan)->built)->built;
+}
+
 static gemmepi_status cut_build(const cut *c, gemmepi__matmul_plan *plan, int applied) {
     gemmepi_context *context = here->context;
-    gemmepi__fused *fused = &plan->fused;
+    gemmepi__fused *fused = (gemmepi__fused *)plan->built;
     int is_sm80 = c->mma.shape != NULL;
     int packs[2];
     gemmepi__problem packed = cut_problem(c, &plan->problem, packs);
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
     fused->engine = &gemmepi__engines[is_sm80];
-    fused->applied = applied;
+    plan->applied = applied;
     if (is_sm80)
         status = gemmepi__sm80_build(context, &packed, &c->mma, applied, &fused->built.sm80);
     else
@@ -322,7 +326,7 @@ static void gradients_hold_wherever_aux_lies(void) {
                     plan = c.least_k > K ? NULL : plan_as(&p.desc, &c, 1, 2);
                     if (!plan)
                         continue;
-                    looked += matmul_of(plan)->fused.built.sm90.loaded & 1;
+                    looked += built_of(plan)->sm90.loaded & 1;
                     CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, activation %d, %s%s", which,
                           activation, half ? "F16" : "BF16", sums ? ", sums" : "");
                     run_free(&r);
@@ -346,8 +350,7 @@ static void six_stages_leave_one_buffer(void) {
             run r;
             if (!plan)
                 continue;
-            many += matmul_of(plan)->fused.built.sm90.stages >= 6 &&
-                    matmul_of(plan)->fused.built.sm90.buffers == 1;
+            many += built_of(plan)->sm90.stages >= 6 && built_of(plan)->sm90.buffers == 1;
             CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, epilogue %d", which, e);
             run_free(&r);
             gemmepi_plan_destroy(plan);

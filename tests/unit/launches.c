@@ -230,7 +230,7 @@ static void blocks_are_shared_out_evenly(void) {
         p.desc.b.transposed = 1;
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
         if (planned_plan(&p)) {
-            const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
+            const gemmepi__sm80 *mma = &((const gemmepi__fused *)matmul_of(p.plan)->built)->built.sm80;
             const gemmepi__launch *pass = &mma->pass.launch;
             unsigned room = gemmepi__chip_of(90)->most_shared / (mma->launch.shared ? mma->launch.shared : 1);
             CHECK(is_kernel(&p.details, "gemmepi_sm80_") && (int)room == cases[i].room &&
@@ -327,10 +327,10 @@ static void parts_of_a_narrow_product_are_aligned(void) {
         p.desc.m = 1, p.desc.n = n, p.desc.k = 8192, p.desc.batch = 1 + n % 2;
         p.desc.a.batch_stride = p.desc.k, p.desc.d.batch_stride = n;
         if (planned_plan(&p)) {
-            const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;
+            const gemmepi__sm80 *mma = &((const gemmepi__fused *)matmul_of(p.plan)->built)->built.sm80;
             int64_t part = mma->params.epilogue.d.stride;
-            CHECK(matmul_of(p.plan)->route == GEMMEPI_ROUTE_FUSED && mma->parts > 1, "n %d is not in parts",
-                  n);
+            CHECK(matmul_of(p.plan)->route->id == GEMMEPI_ROUTE_FUSED && mma->parts > 1,
+                  "n %d is not in parts", n);
             CHECK(part % 4 == 0 && part >= n, "n %d: stride %d", n, (int)part);
             CHECK(mma->pass.params.part == part && mma->pass.params.product.stride == mma->parts * part,
                   "n %d: the pass reads other places", n);

@@ -20,44 +20,52 @@ typedef struct gemmepi__sums {
     size_t partial_bytes; /* between the two */
 } gemmepi__sums;
 
-static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
-                                     size_t size) {
+/* What one launch of reduce.cu adds up, and into what. */
+typedef struct gemmepi__addends {
+    int along_rows; /* sums of rows, else of columns */
+    int64_t items;
+    int dtype, scale, out_dtype, accumulate;
+} gemmepi__addends;
+
+static void gemmepi__reduce_prologue(const gemmepi__addends *x, int rows, char *data, size_t size) {
     gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
-    gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
-    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", accumulate, rows);
+    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
+    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
+    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", x->accumulate, rows);
 }
 
-/* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
-static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
-                                         int scale, int out_dtype, int accumulate,
+/* One launch of reduce.cu: items * parts sums. */
+static gemmepi_status gemmepi__build_sum(gemmepi_context *context, const gemmepi__addends *x,
                                          const gemmepi__reduce_params *params, gemmepi__launch *launch) {
-    int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
-    int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
+    int64_t tiles = x->along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), x->items, 0);
     int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
     char prologue[512];
     if (blocks <= 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
-    launch->threads_x = along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-    launch->threads_y = along_rows ? 1 : (unsigned)rows;
-    gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
-    gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
-                         gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
-                         gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
+    launch->threads_x = x->along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
+    launch->threads_y = x->along_rows ? 1 : (unsigned)rows;
+    gemmepi__reduce_prologue(x, rows, prologue, sizeof prologue);
+    gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
+                         gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
     return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
-                                       along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
+                                       x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
-/* Adds up `lines` lines of sums in F64 for each of `groups` rows of bias_grad. */
+/* Adds up `lines` lines of sums in F64 for each of `results` lines of bias_grad. */
 static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, const gemmepi__problem *problem,
-                                                  int64_t groups, int64_t lines, gemmepi__sums *sums) {
+                                                  int64_t results, int64_t lines, gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     gemmepi__reduce_params *second = &sums->second_params;
-    int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(groups, stride, 0);
+    int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(results, stride, 0);
+    gemmepi__addends x = {0, results, GEMMEPI_F64, 0, out->dtype, 0};
     if (count < 0)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more than 2^56 partial sums");
+    x.accumulate = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
     sums->partial_bytes = gemmepi__bytes_for(count, sizeof(double));
     second->x.ld = out->length;
     second->x.stride = stride;
@@ -65,27 +73,23 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
     second->columns = out->length;
     second->parts = 1;
     second->out_stride = out->batch_stride;
-    return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
-                              gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
+    return gemmepi__build_sum(context, &x, second, &sums->second);
 }
 
-/* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
-   block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
+/* Sums x's items of first_params into `results` lines of bias_grad (as many, or one). Directly where each sum is one block's; else
+   by way of partial sums in F64, of which a second launch adds up some lines for each result. */
 static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int along_rows, int x_dtype, int scale, int64_t items,
-                                             int64_t groups, gemmepi__sums *sums) {
+                                             gemmepi__addends x, int64_t results, gemmepi__sums *sums) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
     gemmepi__reduce_params *first = &sums->first_params;
-    int64_t lines = gemmepi__times(items / groups, first->parts);
+    int64_t lines = gemmepi__times(x.items / results, first->parts);
     gemmepi_status status;
-    first->out_stride = out->batch_stride;
-    if (lines == 1)
-        return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
-                                  gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
-    first->out_stride = out->length;
-    status =
-        gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
-    return status ? status : gemmepi__build_sum_of_lines(context, problem, groups, lines, sums);
+    x.out_dtype = lines == 1 ? out->dtype : GEMMEPI_F64;
+    x.accumulate = lines == 1 && gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+    first->out_stride = lines == 1 ? out->batch_stride : out->length;
+    status = gemmepi__build_sum(context, &x, first, &sums->first);
+    return status || lines == 1 ? status
+                                : gemmepi__build_sum_of_lines(context, problem, results, lines, sums);
 }
 
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
@@ -115,29 +119,31 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
                                           int64_t row_tiles, gemmepi__sums *sums) {
     gemmepi__reduce_params *params = &sums->first_params;
     int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
-    int64_t groups = shared ? 1 : problem->batch;
+    int64_t results = shared ? 1 : problem->batch;
+    gemmepi__addends x = {0, results, problem->accumulator, 0, 0, 0};
     const gemmepi__view *view;
-    int along_rows;
     params->parts = 1;
     if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
         sums->operand = GEMMEPI__AUX;
         params->rows = gemmepi__times(row_tiles, shared ? problem->batch : 1);
         params->columns = params->x.ld = problem->views[GEMMEPI__BIAS_GRAD].length;
         params->x.stride = gemmepi__times(params->rows, params->columns);
-        gemmepi__choose_parts(context, groups, params);
-        return gemmepi__build_sums_of(context, problem, 0, problem->accumulator, 0, groups, groups, sums);
+        gemmepi__choose_parts(context, results, params);
+        return gemmepi__build_sums_of(context, problem, x, results, sums);
     }
     sums->operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     view = &problem->views[sums->operand];
-    along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+    x.along_rows = (sums->operand == GEMMEPI__A) != (view->transposed != 0);
+    x.items = problem->batch;
+    x.dtype = view->dtype;
+    x.scale = view->scale;
     params->x = gemmepi__kernel_matrix_of(view);
     params->scale.stride = problem->views[GEMMEPI__SCALE_OF(sums->operand)].batch_stride;
     params->rows = view->lines;
     params->columns = view->length;
-    if (!along_rows)
+    if (!x.along_rows)
         gemmepi__choose_parts(context, problem->batch, params);
-    return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
-                                  groups, sums);
+    return gemmepi__build_sums_of(context, problem, x, results, sums);
 }
 
 /* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
@@ -149,7 +155,7 @@ static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_
         gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
-/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/plan.h says. */
+/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/backward.h says. */
 static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem) {
     int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
     const gemmepi__view *view = &problem->views[operand];
@@ -189,6 +195,10 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
     params.x.data = between;
     params.out = bias_grad;
     return gemmepi__launch_kernel(context, &sums->second, &params, what, stream);
+}
+
+static int gemmepi__sums_launches(const gemmepi__sums *sums) {
+    return (sums->first.function != NULL) + (sums->second.function != NULL);
 }
 
 /* >>in words */

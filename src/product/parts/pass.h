@@ -186,10 +186,10 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
 
 /* The product, in the type of its sums, as it lies in workspace. Runs of eight start at multiples of 16 bytes, but for narrow
    results, which would grow too much. */
-static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int sums) {
+static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int dtype) {
     gemmepi__view view = problem->views[GEMMEPI__D];
-    view.dtype = sums;
-    view.bits = sums == GEMMEPI_F64 ? 64 : 32;
+    view.dtype = dtype;
+    view.bits = dtype == GEMMEPI_F64 ? 64 : 32;
     view.alignment = 256;
     view.scale = 0;
     view.lines = problem->m;

@@ -4,13 +4,15 @@
 #define GEMMEPI_PRODUCT_ROUTES_FUSED_H
 
 #include "../engines/engines.h"
+#include "../matmul_plan.h"
 #include "../parts/operand_copy.h"
 
 typedef struct gemmepi__fused {
     const gemmepi__engine *engine;
-    int applied; /* for runs alone whose alpha is 1 and which have no C */
     gemmepi__built built;
     gemmepi__convert packs[2]; /* of A and B */
+    size_t
+        other_workspace; /* of applied: what runs with alpha or C need, whose kernel is compiled in the first of them */
 } gemmepi__fused;
 
 /* >>copies of operands */
@@ -65,13 +67,15 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 /* >>choosing */
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */
-static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemmepi__problem *problem,
-                                     int applied, gemmepi__candidates *candidates) {
+static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
+    const gemmepi_context *context = wanted->context;
+    const gemmepi__problem *problem = wanted->problem;
     int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
     gemmepi__candidate like;
     memset(&like, 0, sizeof like);
     like.route = GEMMEPI_ROUTE_FUSED;
-    like.applied = applied;
+    like.applied = wanted->applied;
+    like.otherwise = "its estimate is not less";
     gemmepi__enumerate_engines(context, problem, &like, 0, candidates);
     for (side_by_side = 0; side_by_side < ways; side_by_side++) {
         gemmepi__problem packed;
@@ -93,8 +97,13 @@ static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
     gemmepi__candidates candidates;
     const gemmepi__candidate *least;
     gemmepi__candidate never;
+    gemmepi__wanted wanted;
+    wanted.context = context;
+    wanted.problem = problem;
+    wanted.applied = applied;
+    wanted.bare_microseconds = 0;
     candidates.count = 0;
-    gemmepi__enumerate_fused(context, problem, applied, &candidates);
+    gemmepi__enumerate_fused(&wanted, &candidates);
     least = gemmepi__least(&candidates);
     memset(&never, 0, sizeof never);
     never.microseconds = GEMMEPI__NEVER;
@@ -127,13 +136,12 @@ static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemme
 }
 
 /* Builds the candidate as it is. */
-static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
+static gemmepi_status gemmepi__build_fused(gemmepi_context *context, const gemmepi__problem *problem,
                                            const gemmepi__candidate *candidate, gemmepi__fused *fused) {
     gemmepi__problem packed;
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
     fused->engine = &gemmepi__engines[candidate->engine];
-    fused->applied = candidate->applied;
     gemmepi__pack_views(problem, candidate->copies, &packed);
     status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
     return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
@@ -145,24 +153,50 @@ static gemmepi__built_details gemmepi__describe_built(const gemmepi__fused *fuse
     return details;
 }
 
-static int gemmepi__fused_launches(const gemmepi__fused *fused, const gemmepi__problem *problem) {
-    gemmepi__built_details built = gemmepi__describe_built(fused);
-    return 1 + (built.pass != NULL) + gemmepi__amax_count(problem) +
-           (fused->packs[0].launch.function != NULL) + (fused->packs[1].launch.function != NULL) +
-           (built.sums->first.function != NULL) + (built.sums->second.function != NULL);
-}
-
 static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
     return gemmepi__round_up(fused->packs[0].bytes, 256) + gemmepi__round_up(fused->packs[1].bytes, 256) +
            gemmepi__describe_built(fused).workspace_size;
 }
 
+/* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
+static gemmepi_status gemmepi__count_scaled(gemmepi__matmul_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi__candidate candidate = gemmepi__choose_fused(context, &plan->problem, 0);
+    gemmepi__fused scaled;
+    gemmepi_status status;
+    size_t size;
+    context->only_measures = 1;
+    status = gemmepi__build_fused(context, &plan->problem, &candidate, &scaled);
+    context->only_measures = 0;
+    size = status ? 0 : gemmepi__fused_workspace(&scaled);
+    if (size > plan->workspace_size)
+        plan->workspace_size = size;
+    return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status; /* then such runs are, too */
+}
+
+static gemmepi_status gemmepi__fused_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+    gemmepi__fused *fused = (gemmepi__fused *)plan->built;
+    gemmepi_status status = gemmepi__build_fused(plan->base.context, &plan->problem, candidate, fused);
+    plan->workspace_size = gemmepi__fused_workspace(fused);
+    return !status && candidate->applied ? gemmepi__count_scaled(plan) : status;
+}
+
 /* >>running */
 
-/* The primary context is current. */
-static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                         const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-                                         char *workspace, gemmepi_stream stream) {
+/* For runs with alpha or C, for which it is not, FUSED goes first again. */
+static void gemmepi__fused_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
+    int i;
+    (void)plan;
+    for (i = 0; i < candidates->count; i++)
+        if (candidates->list[i].route != GEMMEPI_ROUTE_FUSED)
+            candidates->list[i].rank = GEMMEPI__NEVER;
+}
+
+static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan,
+                                         const gemmepi__arguments *arguments, char *workspace,
+                                         gemmepi_stream stream) {
+    const gemmepi_context *context = plan->base.context;
+    const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
     gemmepi__arguments packed = *arguments;
     gemmepi_status status = GEMMEPI_OK;
     int operand;
@@ -173,7 +207,36 @@ static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const g
             packed.pointers[operand] = workspace;
             workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
         }
-    return status ? status : fused->engine->run(context, problem, &fused->built, &packed, workspace, stream);
+    return status ? status
+                  : fused->engine->run(context, &plan->problem, &fused->built, &packed, workspace, stream);
+}
+
+/* >>in words */
+
+static void gemmepi__fused_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
+    gemmepi__built_details inside = gemmepi__describe_built(fused);
+    memcpy(details->kernel, inside.launch->name, sizeof details->kernel);
+    details->tile_m = inside.tile_m;
+    details->tile_n = inside.tile_n;
+    details->launches = 1 + (inside.pass != NULL) + gemmepi__amax_count(&plan->problem) +
+                        (fused->packs[0].launch.function != NULL) +
+                        (fused->packs[1].launch.function != NULL) + gemmepi__sums_launches(inside.sums);
+}
+
+static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+                                   gemmepi__text *text) {
+    const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
+    int operand;
+    (void)kernel;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (fused->packs[operand].launch.function)
+            gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
+                            fused->packs[operand].launch.name,
+                            gemmepi__argument_name(&plan->problem, operand));
+    fused->engine->explain(&plan->problem, &fused->built, text);
+    if (plan->applied)
+        gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
 }
 
 #endif

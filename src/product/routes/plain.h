@@ -4,6 +4,7 @@
 #ifndef GEMMEPI_PRODUCT_ROUTES_PLAIN_H
 #define GEMMEPI_PRODUCT_ROUTES_PLAIN_H
 
+#include "../matmul_plan.h"
 #include "../parts/pass.h"
 
 #define GEMMEPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
@@ -91,9 +92,12 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
     return status;
 }
 
-static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__plain *plain) {
+static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+    gemmepi_context *context = plan->base.context;
+    const gemmepi__problem *problem = &plan->problem;
+    gemmepi__plain *plain = (gemmepi__plain *)plan->built;
     gemmepi_status status;
+    (void)candidate;
     memset(plain, 0, sizeof *plain);
     status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
                                                   : gemmepi__build_plain_kernel(context, problem, plain);
@@ -102,28 +106,21 @@ static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemme
                                      plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
                                                                  : plain->params.epilogue.row_tiles,
                                      &plain->sums);
+    plan->workspace_size = gemmepi__round_up(plain->product_bytes, 256) +
+                           gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
     return status;
 }
 
-static size_t gemmepi__plain_workspace(const gemmepi__plain *plain) {
-    return gemmepi__round_up(plain->product_bytes, 256) + gemmepi__round_up(plain->partial_bytes, 256) +
-           plain->sums.partial_bytes;
-}
-
-static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__problem *problem) {
-    return 1 + (plain->pass.launch.function != NULL) + gemmepi__amax_count(problem) +
-           (plain->sums.first.function != NULL) + (plain->sums.second.function != NULL);
-}
-
-/* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
-static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                         const gemmepi__plain *plain, const gemmepi__arguments *arguments,
-                                         char *workspace, gemmepi_stream stream) {
+static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
+                                         const gemmepi__arguments *arguments, char *workspace,
+                                         gemmepi_stream stream) {
+    const gemmepi_context *context = plan->base.context;
+    const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
     gemmepi__plain_params params = plain->params;
     char *partials = gemmepi__past(workspace, plain->product_bytes);
     char *between = gemmepi__past(partials, plain->partial_bytes);
     int has_pass = plain->pass.launch.function != NULL;
-    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
     gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
@@ -138,6 +135,26 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
     if (!status)
         status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
     return status;
+}
+
+/* >>in words */
+
+static void gemmepi__plain_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
+    memcpy(details->kernel, plain->launch.name, sizeof details->kernel);
+    details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
+    details->launches = 1 + (plain->pass.launch.function != NULL) + gemmepi__amax_count(&plan->problem) +
+                        gemmepi__sums_launches(&plain->sums);
+}
+
+static void gemmepi__plain_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+                                   gemmepi__text *text) {
+    const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
+    const gemmepi__launch *launch = &plain->launch, *pass = &plain->pass.launch;
+    gemmepi__append(text, "  %s: product%s, %u blocks of %u threads\n", kernel,
+                    pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
+    gemmepi__explain_pass(text, pass, "");
+    gemmepi__explain_sums(text, &plain->sums);
 }
 
 #endif

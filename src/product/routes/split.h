@@ -28,17 +28,17 @@ typedef struct gemmepi__split {
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
                                            gemmepi__split *split) {
     gemmepi__view view = problem->views[GEMMEPI__D];
-    int sums = gemmepi__product_dtype(problem);
+    int dtype = gemmepi__product_dtype(problem);
     int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
     /* factors that the pass multiplies by come before beta C */
     int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
     /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
-    alone = alone || scaled || sums == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-    split->product_takes_c =
-        problem->views[GEMMEPI__C].dtype == sums && sums == problem->accumulator && !alone && problem->k != 0;
+    alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
+    split->product_takes_c = problem->views[GEMMEPI__C].dtype == dtype && dtype == problem->accumulator &&
+                             !alone && problem->k != 0;
     reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
-    split->to_workspace = view.dtype != sums || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
-    return split->to_workspace ? gemmepi__product_in_workspace(problem, sums) : view;
+    split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
+    return split->to_workspace ? gemmepi__product_in_workspace(problem, dtype) : view;
 }
 
 /* The problem without the sums of an operand. */
@@ -134,17 +134,44 @@ static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", reason);
 }
 
-/* cuBLASLt is open unless k is 0. bare: it has refused the whole epilogue. GEMMEPI_UNSUPPORTED with the sentence where the
-   route cannot take the problem. */
-static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                           int bare, gemmepi__split *split) {
+/* The workspace divided, each part at a multiple of 256. */
+typedef struct gemmepi__split_places {
+    char *operands[2], *product, *pass_partials, *sum_partials, *lt;
+} gemmepi__split_places;
+
+static gemmepi__split_places gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
+    gemmepi__split_places places;
+    places.operands[0] = workspace;
+    places.operands[1] = gemmepi__past(places.operands[0], split->converts[0].bytes);
+    places.product = gemmepi__past(places.operands[1], split->converts[1].bytes);
+    places.pass_partials = gemmepi__past(places.product, split->product_bytes);
+    places.sum_partials = gemmepi__past(places.pass_partials, split->pass.partial_bytes);
+    places.lt = gemmepi__past(places.sum_partials, split->sums.partial_bytes);
+    return places;
+}
+
+static size_t gemmepi__split_workspace(const gemmepi__split *split) {
+    return gemmepi__round_up(split->converts[0].bytes, 256) +
+           gemmepi__round_up(split->converts[1].bytes, 256) + gemmepi__round_up(split->product_bytes, 256) +
+           gemmepi__round_up(split->pass.partial_bytes, 256) +
+           gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
+}
+
+/* candidate->bare: cuBLASLt has refused the whole epilogue. */
+static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
+    gemmepi_context *context = plan->base.context;
+    const gemmepi__problem *problem = &plan->problem;
+    gemmepi__split *split = (gemmepi__split *)plan->built;
     gemmepi__problem rest = gemmepi__without_sums(problem);
     gemmepi__view view;
-    gemmepi_status status = GEMMEPI_OK;
+    gemmepi_status status = problem->k ? gemmepi__open_lt(context) : GEMMEPI_OK;
+    if (status)
+        return status;
     memset(split, 0, sizeof *split);
     split->has_product = problem->k != 0;
-    split->bare = bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
-                  gemmepi__lt_rule(&rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
+    split->bare =
+        candidate->bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
+        gemmepi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
     if (!split->bare) {
         status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
                                    &rest.views[GEMMEPI__D], &split->product);
@@ -159,87 +186,99 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
+    plan->workspace_size = gemmepi__split_workspace(split);
     return status;
-}
-
-static int gemmepi__split_launches(const gemmepi__split *split, const gemmepi__problem *problem) {
-    return (split->converts[0].launch.function != NULL) + (split->converts[1].launch.function != NULL) +
-           split->has_product + (split->pass.launch.function != NULL) +
-           (split->bare ? gemmepi__amax_count(problem) : 0) + (split->sums.first.function != NULL) +
-           (split->sums.second.function != NULL);
 }
 
 /* >>running */
 
-/* The parts of the workspace, each at a multiple of 256. */
-typedef struct gemmepi__split_parts {
-    char *operands[2], *product, *pass_partials, *sum_partials, *lt;
-} gemmepi__split_parts;
-
-static gemmepi__split_parts gemmepi__divide_workspace(const gemmepi__split *split, char *workspace) {
-    gemmepi__split_parts parts;
-    parts.operands[0] = workspace;
-    parts.operands[1] = gemmepi__past(parts.operands[0], split->converts[0].bytes);
-    parts.product = gemmepi__past(parts.operands[1], split->converts[1].bytes);
-    parts.pass_partials = gemmepi__past(parts.product, split->product_bytes);
-    parts.sum_partials = gemmepi__past(parts.pass_partials, split->pass.partial_bytes);
-    parts.lt = gemmepi__past(parts.sum_partials, split->sums.partial_bytes);
-    return parts;
-}
-
-static size_t gemmepi__split_workspace(const gemmepi__split *split) {
-    return gemmepi__round_up(split->converts[0].bytes, 256) +
-           gemmepi__round_up(split->converts[1].bytes, 256) + gemmepi__round_up(split->product_bytes, 256) +
-           gemmepi__round_up(split->pass.partial_bytes, 256) +
-           gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
-}
-
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
                                            const gemmepi__arguments *arguments,
-                                           const gemmepi__split_parts *parts, void *product,
+                                           const gemmepi__split_places *places, void *product,
                                            gemmepi_stream stream) {
-    void *operands[2];
-    gemmepi__lt_call call;
+    gemmepi__lt_call call = gemmepi__lt_call_of(arguments, places->lt);
     gemmepi_status status = GEMMEPI_OK;
     int i;
-    for (i = 0; i < 2 && !status; i++) {
-        operands[i] = arguments->pointers[i];
-        if (!split->converts[i].launch.function)
-            continue;
-        status = gemmepi__run_convert(context, &split->converts[i], operands[i], parts->operands[i], stream);
-        operands[i] = parts->operands[i];
-    }
+    for (i = 0; i < 2 && !status; i++)
+        if (split->converts[i].launch.function)
+            status = gemmepi__run_convert(context, &split->converts[i], arguments->pointers[i],
+                                          places->operands[i], stream);
     if (status)
         return status;
-    call.alpha = split->product_takes_c ? arguments->alpha : 1;
-    call.beta = split->product_takes_c ? arguments->beta : 0;
-    call.a = operands[0];
-    call.b = operands[1];
-    call.c = arguments->pointers[GEMMEPI__C];
+    if (split->converts[GEMMEPI__A].launch.function)
+        call.a = places->operands[GEMMEPI__A];
+    if (split->converts[GEMMEPI__B].launch.function)
+        call.b = places->operands[GEMMEPI__B];
+    if (!split->product_takes_c) {
+        call.alpha = 1;
+        call.beta = 0;
+    }
     call.d = product;
-    call.workspace = parts->lt;
     return gemmepi__lt_run(context, &split->product, arguments, &call, stream);
 }
 
-/* The primary context is current; workspace has gemmepi__split_workspace bytes. */
-static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                         const gemmepi__split *split, const gemmepi__arguments *arguments,
-                                         char *workspace, gemmepi_stream stream) {
-    gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
-    void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
+static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan,
+                                         const gemmepi__arguments *arguments, char *workspace,
+                                         gemmepi_stream stream) {
+    const gemmepi_context *context = plan->base.context;
+    const gemmepi__split *split = (const gemmepi__split *)plan->built;
+    gemmepi__split_places places = gemmepi__divide_workspace(split, workspace);
+    void *product = split->to_workspace ? (void *)places.product : arguments->pointers[GEMMEPI__D];
     gemmepi_status status = GEMMEPI_OK;
     if (split->has_product)
-        status = gemmepi__run_product(context, split, arguments, &parts, product, stream);
+        status = gemmepi__run_product(context, split, arguments, &places, product, stream);
     if (!status && split->bare) {
-        status = gemmepi__clear_amax(context, problem, arguments, stream);
+        status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
         if (!status)
             status =
-                gemmepi__run_pass(context, &split->pass, arguments, product, parts.pass_partials, stream);
+                gemmepi__run_pass(context, &split->pass, arguments, product, places.pass_partials, stream);
     }
     if (!status)
-        status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
-                                   stream);
+        status = gemmepi__run_sums(context, &split->sums, arguments, places.pass_partials,
+                                   places.sum_partials, stream);
     return status;
+}
+
+static const char *gemmepi__split_not_for(const gemmepi__matmul_plan *plan,
+                                          const gemmepi__arguments *arguments) {
+    const gemmepi__split *split = (const gemmepi__split *)plan->built;
+    return split->bare ? NULL : gemmepi__lt_rounds_early(plan->base.context, &split->product, arguments);
+}
+
+static void gemmepi__split_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
+    if (((const gemmepi__split *)plan->built)->bare)
+        gemmepi__refuse_route(candidates, GEMMEPI_ROUTE_SPLIT, GEMMEPI__LT_REFUSED_RUN);
+    gemmepi__lt_route_give_up(plan, candidates);
+}
+
+/* >>in words */
+
+static void gemmepi__split_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__split *split = (const gemmepi__split *)plan->built;
+    if (split->has_product)
+        gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details);
+    else
+        memcpy(details->kernel, split->pass.launch.name, sizeof details->kernel);
+    details->launches =
+        (split->converts[0].launch.function != NULL) + (split->converts[1].launch.function != NULL) +
+        split->has_product + (split->pass.launch.function != NULL) +
+        (split->bare ? gemmepi__amax_count(&plan->problem) : 0) + gemmepi__sums_launches(&split->sums);
+}
+
+static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+                                   gemmepi__text *text) {
+    const gemmepi__split *split = (const gemmepi__split *)plan->built;
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (split->converts[operand].launch.function)
+            gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
+                            gemmepi__argument_name(&plan->problem, operand),
+                            gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
+    if (split->has_product)
+        gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
+                        split->to_workspace ? ", into workspace in the type of its sums" : "");
+    gemmepi__explain_pass(text, &split->pass.launch, "");
+    gemmepi__explain_sums(text, &split->sums);
 }
 
 #endif

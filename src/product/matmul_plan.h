@@ -1,0 +1,31 @@
+/* A product's plan, as its route has it. */
+#ifndef GEMMEPI_PRODUCT_MATMUL_PLAN_H
+#define GEMMEPI_PRODUCT_MATMUL_PLAN_H
+
+#include "../base/thread.h"
+#include "../device/kept.h"
+#include "candidate.h"
+
+#define GEMMEPI__REASON_SIZE 512
+
+struct gemmepi__route;
+typedef struct gemmepi__matmul_plan {
+    gemmepi_plan base;
+    gemmepi__problem problem;
+    const struct gemmepi__route *route;
+    int applied; /* for runs alone whose alpha is 1 and which have no C */
+    size_t workspace_size;
+    void *built;                    /* what the route has made: a struct of its own */
+    gemmepi__candidates candidates; /* what it was chosen from */
+    char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
+    /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
+       because users hold plans as const. */
+    gemmepi__atomic_pointer replacement;
+    gemmepi__atomic_pointer *replacement_place;
+    /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
+       or alpha 1 and no C are compiled in. */
+    gemmepi__atomic_pointer scaled;
+    gemmepi__atomic_pointer *scaled_place;
+} gemmepi__matmul_plan;
+
+#endif

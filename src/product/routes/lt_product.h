@@ -1,0 +1,293 @@
+/* A product by cuBLASLt: its algorithm, and its runs. */
+#ifndef GEMMEPI_PRODUCT_ROUTES_LT_PRODUCT_H
+#define GEMMEPI_PRODUCT_ROUTES_LT_PRODUCT_H
+
+#include "lt_describe.h"
+
+/* >>choosing an algorithm */
+
+/* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
+#define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
+
+static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                              const gemmepi__view *c, const gemmepi__view *d,
+                              gemmepi__lt_preference *preference) {
+    static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                                     GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    size_t workspace = GEMMEPI__LT_WORKSPACE, i;
+    /* the other schemes add up in D's type or in place, which rounds more than once */
+    uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment;
+    const gemmepi__view *views[4];
+    int result = lt->preference_init(preference, sizeof *preference);
+    views[0] = &problem->views[GEMMEPI__B];
+    views[1] = &problem->views[GEMMEPI__A];
+    views[2] = c;
+    views[3] = d;
+    if (!result)
+        result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                              &workspace, sizeof workspace);
+    if (!result)
+        result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                              &schemes, sizeof schemes);
+    for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
+        alignment = (uint32_t)views[i]->alignment;
+        result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
+    }
+    return result;
+}
+
+static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
+    int32_t value = 0;
+    size_t written = 0;
+    return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
+}
+
+/* The algorithm that was seen to keep its sums in F32 until bias and GELU are done (H200, cuBLASLt 13.1). Others, 24
+   for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
+#define GEMMEPI__LT_ROUNDS_ONCE 66
+
+/* An algorithm for one row or column that leaves D as it is where alpha is 0 (the same library). */
+#define GEMMEPI__LT_SKIPS_ALPHA_0 13
+
+/* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
+static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                                          gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
+    int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+    int rounds_early =
+        problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+        use == GEMMEPI__LT_WHOLE &&
+        (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
+    if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && use != GEMMEPI__LT_BARE_ALPHA_1)
+        return "do not write D where alpha is 0";
+    if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
+        return "may round to 16 bits before the epilogue";
+    return NULL;
+}
+
+/* Whether D = alpha A B + D is left to the memory, which adds in D's type what was rounded to it before. So algorithm 66
+   does (H200, cuBLASLt 13.1) where it knows C to be D and beta to be 1, with no epilogue and with BIAS. */
+static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__lt_use use) {
+    return problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
+           use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
+}
+
+#define GEMMEPI__LT_ANSWERS 8
+
+/* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
+   On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
+   answer with one of these tiles took 0.90 of the first answer's time in the mean and 1.03 at most where that has two waves
+   or more (238 and 195 products; 0.87 and 1.00 where the results are F32); with fewer waves up to 1.06. F16 is taken to be
+   like BF16. */
+static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 */
+#define GEMMEPI__LT_SHORT_K     2048
+#define GEMMEPI__LT_SHORT_WAVES 2
+
+/* The answer to take, of `count` good ones in the heuristic's order. */
+static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                              const gemmepi__lt_heuristic *good, int count) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    size_t t;
+    int i;
+    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
+        problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
+        return 0;
+    for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
+        for (i = 0; i < count; i++)
+            if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
+                    gemmepi__lt_short_tiles[t] &&
+                gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+                return i;
+    return 0;
+}
+
+static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
+                                      gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+                                      gemmepi__lt_product *product) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
+    gemmepi__lt_preference preference;
+    const char *fault = NULL;
+    int count = 0, good = 0, i, result;
+    memset(product, 0, sizeof *product);
+    if (problem->batch > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
+                             (long long)problem->batch);
+    result = gemmepi__lt_describe(lt, problem, c, d, product);
+    if (!result)
+        result = gemmepi__lt_describe_scales(lt, problem, use, product);
+    if (!result && use == GEMMEPI__LT_WHOLE)
+        result = gemmepi__lt_describe_epilogue(lt, problem, product);
+    if (!result)
+        result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
+    if (!result)
+        result =
+            lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
+                                   &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
+    for (i = 0; i < count && !result; i++) {
+        const char *found =
+            answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
+        if (!found && !answers[i].state)
+            answers[good++] = answers[i];
+        fault = found ? found : fault;
+    }
+    if (good) {
+        const gemmepi__lt_heuristic *chosen = &answers[gemmepi__lt_choose(context, problem, answers, good)];
+        product->algo = chosen->algo;
+        product->workspace_size = chosen->workspace_size;
+        product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
+        return GEMMEPI_OK;
+    }
+    if (fault)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
+                             fault);
+    if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
+        result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
+        return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
+                         lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
+}
+
+/* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
+   GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
+   not have it. */
+static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+                                        gemmepi__lt_product *product) {
+    gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
+    gemmepi__problem slow = *problem;
+    slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
+    if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
+        status = gemmepi__lt_ask(context, &slow, use, c, d, product);
+    return status;
+}
+
+/* >>running */
+
+/* What one run hands over beside the plan's product. */
+typedef struct gemmepi__lt_call {
+    double alpha, beta;
+    const void *a, *b, *c;
+    void *d, *workspace;
+} gemmepi__lt_call;
+
+static gemmepi__lt_call gemmepi__lt_call_of(const gemmepi__arguments *arguments, void *workspace) {
+    gemmepi__lt_call call;
+    call.alpha = arguments->alpha;
+    call.beta = arguments->beta;
+    call.a = arguments->pointers[GEMMEPI__A];
+    call.b = arguments->pointers[GEMMEPI__B];
+    call.c = arguments->pointers[GEMMEPI__C];
+    call.d = arguments->pointers[GEMMEPI__D];
+    call.workspace = workspace;
+    return call;
+}
+
+typedef union gemmepi__lt_scalar {
+    double f64;
+    float f32;
+    int32_t i32;
+} gemmepi__lt_scalar;
+
+static gemmepi__lt_scalar gemmepi__lt_scalar_of(int dtype, double value) {
+    gemmepi__lt_scalar scalar;
+    if (dtype == GEMMEPI_F64)
+        scalar.f64 = value;
+    else if (dtype == GEMMEPI_I32)
+        scalar.i32 = (int32_t)value;
+    else
+        scalar.f32 = (float)value;
+    return scalar;
+}
+
+/* Whether cuBLASLt refused to start, rather than failed while it ran. */
+static int gemmepi__lt_refused(int result) {
+    return result == GEMMEPI__CUBLAS_STATUS_INVALID_VALUE || result == GEMMEPI__CUBLAS_STATUS_ARCH_MISMATCH ||
+           result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+/* Whether D = alpha A B + D is to be kept from the memory. */
+static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gemmepi__lt_call *call) {
+    return product->adds_in_place && (float)call->beta == 1 && call->c == call->d;
+}
+
+/* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
+static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
+                                            const gemmepi__lt_product *product,
+                                            const gemmepi__arguments *arguments) {
+    gemmepi__lt_call call = gemmepi__lt_call_of(arguments, NULL);
+    if (!gemmepi__lt_is_in_place(product, &call) || ((float)call.alpha == 1 && context->ones))
+        return NULL;
+    return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
+                         : "without scalars on the device it rounds the product to d's type before it adds d";
+}
+
+/* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
+   device, and alpha too. */
+static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
+                                    const void **alpha, const void **beta) {
+    int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
+    *alpha = (const float *)(uintptr_t)context->ones;
+    *beta = (const float *)(uintptr_t)context->ones + 1;
+    return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
+                           sizeof mode);
+}
+
+/* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
+static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
+                                      const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
+                                      gemmepi_stream stream) {
+    const gemmepi__cublaslt *lt = &context->cublaslt;
+    gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
+    gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
+    gemmepi__lt_scalar beta = gemmepi__lt_scalar_of(run.scalars, call->beta);
+    const void *c = call->c, *at_alpha = &alpha, *at_beta = &beta;
+    int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
+    for (i = 0; i < run.pointer_count && !result; i++)
+        result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
+                                 &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+    if (!result && in_place)
+        result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
+    if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
+        c = run.c_as_d ? call->d : call->a;
+        if (run.c_as_d)
+            run.c = run.d;
+    }
+    if (!result)
+        result =
+            lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
+                       &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
+    /* after an internal error something may have run, and a C that is D may be lost */
+    if (gemmepi__lt_refused(result) &&
+        !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+                             lt->get_status_name(result), result);
+    return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
+}
+
+/* >>in words */
+
+/* Rows x columns of cuBLASLt's tile, by CUBLASLT_ALGO_CONFIG_TILE_ID from 1 on. */
+static const short gemmepi__lt_tiles[][2] = {
+    {8, 8},    {8, 16},    {16, 8},    {8, 32},    {16, 16},   {32, 8},    {8, 64},   {16, 32},  {32, 16},
+    {64, 8},   {32, 32},   {32, 64},   {64, 32},   {32, 128},  {64, 64},   {128, 32}, {64, 128}, {128, 64},
+    {64, 256}, {128, 128}, {256, 64},  {64, 512},  {128, 256}, {256, 128}, {512, 64}, {64, 96},  {96, 64},
+    {96, 128}, {128, 160}, {160, 128}, {192, 128}, {128, 192}, {128, 96},  {32, 256}, {256, 32},
+};
+
+/* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
+static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
+                                      gemmepi_plan_details *details) {
+    int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+    int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
+    int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+    int known = tile >= 1 && tile <= (int)GEMMEPI__COUNT(gemmepi__lt_tiles);
+    details->tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
+    details->tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
+    snprintf(details->kernel, sizeof details->kernel, "cuBLASLt %d algorithm %d, tile %d, split-k %d",
+             lt->version, id, tile, split_k);
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* What may go to cuBLASLt with its epilogue: what that has, and where it breaks the contract. */
+#ifndef GEMMEPI_PRODUCT_ROUTES_LT_RULE_H
+#define GEMMEPI_PRODUCT_ROUTES_LT_RULE_H
+
+#include "../../device/context.h"
+#include "../../problem/arguments.h"
+
+/* From this k on the bound for 16-bit results, at least 1.13 (4 + k / 8) 2^-24 |v| = 4.5e-6 |v|, covers the error of
+   cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
+   H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
+#define GEMMEPI__LT_GELU_MIN_K 512
+
+/* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
+static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
+    return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
+           gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+}
+
+typedef struct gemmepi__lt_epilogue_row {
+    uint64_t epilogue;
+    int lt;
+} gemmepi__lt_epilogue_row;
+
+/* Row-major is folded by exchanging the operands, so that our op(B) is their A. */
+static const gemmepi__lt_epilogue_row gemmepi__lt_epilogues[] = {
+    {GEMMEPI_EPILOGUE_DEFAULT, GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT},
+    {GEMMEPI_EPILOGUE_RELU, GEMMEPI__CUBLASLT_EPILOGUE_RELU},
+    {GEMMEPI_EPILOGUE_RELU_AUX, GEMMEPI__CUBLASLT_EPILOGUE_RELU_AUX},
+    {GEMMEPI_EPILOGUE_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_BIAS},
+    {GEMMEPI_EPILOGUE_RELU_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU_BIAS},
+    {GEMMEPI_EPILOGUE_RELU_AUX_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU_AUX_BIAS},
+    {GEMMEPI_EPILOGUE_DRELU, GEMMEPI__CUBLASLT_EPILOGUE_DRELU},
+    {GEMMEPI_EPILOGUE_DRELU_BGRAD, GEMMEPI__CUBLASLT_EPILOGUE_DRELU_BGRAD},
+    {GEMMEPI_EPILOGUE_GELU, GEMMEPI__CUBLASLT_EPILOGUE_GELU},
+    {GEMMEPI_EPILOGUE_GELU_AUX, GEMMEPI__CUBLASLT_EPILOGUE_GELU_AUX},
+    {GEMMEPI_EPILOGUE_GELU_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_GELU_BIAS},
+    {GEMMEPI_EPILOGUE_GELU_AUX_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+    {GEMMEPI_EPILOGUE_DGELU, GEMMEPI__CUBLASLT_EPILOGUE_DGELU},
+    {GEMMEPI_EPILOGUE_DGELU_BGRAD, GEMMEPI__CUBLASLT_EPILOGUE_DGELU_BGRAD},
+    {GEMMEPI_EPILOGUE_BGRADB, GEMMEPI__CUBLASLT_EPILOGUE_BGRADA},
+    {GEMMEPI_EPILOGUE_BGRADA, GEMMEPI__CUBLASLT_EPILOGUE_BGRADB},
+};
+
+/* cuBLASLt's number for an epilogue, 0 if it has none. */
+static int gemmepi__lt_epilogue(uint64_t epilogue) {
+    size_t i;
+    if (gemmepi__activation(epilogue) == GEMMEPI_NONE)
+        epilogue &= ~GEMMEPI_BACKWARD; /* the derivative is 1 */
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_epilogues); i++)
+        if (gemmepi__lt_epilogues[i].epilogue == epilogue)
+            return gemmepi__lt_epilogues[i].lt;
+    return 0;
+}
+
+/* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
+static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
+    int is_narrow = problem->views[GEMMEPI__D].bits <= 16;
+    uint32_t activation = gemmepi__activation(problem->epilogue);
+    if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
+        return "its RELU mask has the bit for v >= 0, ours for v > 0";
+    if (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX) &&
+        (problem->views[GEMMEPI__A].dtype == GEMMEPI_E5M2 ||
+         problem->views[GEMMEPI__B].dtype == GEMMEPI_E5M2))
+        return "its amax is NaN where an infinity of E5M2 makes it infinite";
+    if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
+        return "its GELU is off by up to 3e-10 in F64";
+    if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gemmepi__is_fp8_product(problem))
+        return "its GELU is off by up to 5.3e-6";
+    if (activation == GEMMEPI_GELU_TANH && !gemmepi__is_fp8_product(problem) &&
+        problem->k < GEMMEPI__LT_GELU_MIN_K)
+        return "its GELU is off by up to 5.3e-6, which the bound for k below 512 does not cover";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_narrow)
+        return "it sums bias_grad from values already rounded to D's type";
+    return NULL;
+}
+
+/* From this many elements of D on a 16-bit DRELU costs cuBLASLt more than a pass of ours: on an H200 1.2 to 1.3 times a
+   bare product and a pass at 4096 x 4096 x 4096 and 8192 x 3072 x 768 (m, n, k), as much below. */
+#define GEMMEPI__LT_DRELU_MAX_SIZE ((int64_t)1 << 23)
+
+/* Where cuBLASLt's epilogue is slower than the route split: the sentence, or NULL. */
+static const char *gemmepi__lt_slower(const gemmepi__problem *problem) {
+    if (gemmepi__activation(problem->epilogue) == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+        problem->views[GEMMEPI__D].bits == 16 && problem->m > GEMMEPI__LT_DRELU_MAX_SIZE / problem->n)
+        return "its DRELU is slower than a pass of ours from 2^23 elements on";
+    return NULL;
+}
+
+/* What cuBLASLt takes of types and scales is for its heuristic to say, but for the cases below: there it would compute
+   something else, or was not seen to compute the same. */
+static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views, *aux = &views[GEMMEPI__AUX];
+    int d = views[GEMMEPI__D].dtype, d_is_fp8 = gemmepi__is_fp8(d), is_fp8 = gemmepi__is_fp8_product(problem);
+    if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !is_fp8)
+        return "a and b differ in dtype";
+    if (problem->common == GEMMEPI_I8)
+        return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
+                                : "it has no scales for I8";
+    if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gemmepi__takes_scale(d))
+        return "it was seen to write past a 16-bit d of F32 operands";
+    if (gemmepi__takes_scale(d) && !is_fp8)
+        return "it stores fp8 and I8 of such operands alone";
+    if (views[GEMMEPI__C].dtype != d && !d_is_fp8)
+        return "c and d differ in dtype";
+    if (views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != d && !is_fp8)
+        return "bias and d differ in dtype";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && views[GEMMEPI__BIAS_GRAD].dtype != d)
+        return "bias_grad and d differ in dtype";
+    if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
+        return "aux and d differ in dtype";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+        gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+        return "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D";
+    if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
+        return "it writes amax of fp8 results alone";
+    if (views[GEMMEPI__AMAX_AUX].dtype && !gemmepi__is_fp8(aux->dtype))
+        return "it writes amax of an fp8 aux alone";
+    return NULL;
+}
+
+static const char *gemmepi__lt_scale_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views;
+    int operand, summed = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL && problem->batch > 1; operand++)
+        if (views[operand].scale > GEMMEPI_SCALE_TENSOR || views[GEMMEPI__SCALE_OF(operand)].batch_stride)
+            return "a batch has scales that are more than one number";
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && views[summed].scale)
+        return "it sums an operand without its scale";
+    if (gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].scale)
+        return "it has no scale for an aux that is read";
+    return NULL;
+}
+
+/* The rule that keeps a problem from cuBLASLt, or NULL. */
+static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const gemmepi__view *views = problem->views;
+    const gemmepi__view *aux = &views[GEMMEPI__AUX];
+    const char *rule;
+    (void)context;
+    if (problem->flags & GEMMEPI_DEVICE_SCALARS)
+        return "alpha and beta lie on the device as doubles";
+    if (problem->k == 0)
+        return "k is 0";
+    if (!gemmepi__lt_epilogue(problem->epilogue))
+        return "cuBLASLt has no such epilogue";
+    rule = gemmepi__lt_type_rule(problem);
+    if (!rule)
+        rule = gemmepi__lt_scale_rule(problem);
+    if (rule)
+        return rule;
+    if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
+        return "aux.ld or aux.batch_stride is no multiple of 8";
+    if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
+        return "it does not sum bias_grad over the batch";
+    if (gemmepi__lt_slower(problem))
+        return gemmepi__lt_slower(problem);
+    return problem->flags & GEMMEPI_RELAXED ? NULL : gemmepi__lt_breach(problem);
+}
+
+#endif
