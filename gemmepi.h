@@ -8614,7 +8614,7 @@ static const char *const gemmepi__source_types_cuh[] = {
 "if(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n",
   NULL};
 
-/* By file name; a source is its parts one after another. */
+/* By the name that #include lines have; a source is its parts one after another. */
 typedef struct gemmepi__source {
   const char *name;
   const char *const *parts;
@@ -8660,7 +8660,9 @@ static const gemmepi__source gemmepi__sources[] = {
   {"types.cuh", gemmepi__source_types_cuh},
   {NULL, NULL}};
 
-#define GEMMEPI__MAX_SOURCES 32
+#define GEMMEPI__MAX_SOURCES 64
+
+typedef uint64_t gemmepi__source_set; /* bit i: the i-th of the sources */
 
 static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
   while (sources->name && strcmp(sources->name, name) != 0)
@@ -8699,7 +8701,7 @@ static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char
 
 typedef struct gemmepi__source_digest {
   unsigned char own[GEMMEPI__SHA256_SIZE];
-  uint32_t includes; /* bit i: the i-th of the sources */
+  gemmepi__source_set includes;
 } gemmepi__source_digest;
 
 static gemmepi__source_digest gemmepi__source_digests[GEMMEPI__MAX_SOURCES];
@@ -8708,7 +8710,7 @@ static gemmepi__atomic_pointer
   gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
 /* The source that a line of the embedded text includes, as a bit; 0: none. */
-static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
+static gemmepi__source_set gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
   static const char directive[] = "#include \"";
   const char *end;
   char name[64];
@@ -8722,12 +8724,12 @@ static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const 
   memcpy(name, line, (size_t)(end - line));
   name[end - line] = 0;
   source = gemmepi__find_source_in(sources, name);
-  return source ? (uint32_t)1 << (source - sources) : 0;
+  return source ? (gemmepi__source_set)1 << (source - sources) : 0;
 }
 
 /* Those of all lines of a part, which begins at one. */
-static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
-  uint32_t bits = 0;
+static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, const char *part) {
+  gemmepi__source_set bits = 0;
   while (part) {
     bits |= gemmepi__included_by_line(sources, part);
     part = strchr(part, '\n');
@@ -8768,7 +8770,7 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
         char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
-  uint32_t wanted = source ? (uint32_t)1 << (source - sources) : 0, done = 0;
+  gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
   unsigned char all[GEMMEPI__SHA256_SIZE];
   gemmepi__sha256 sha;
   gemmepi__sha256_init(&sha);
@@ -8783,7 +8785,7 @@ static void gemmepi__digest_closure(const gemmepi__source *sources, const char *
       gemmepi__digest_source(sources, index, &digest);
     gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
     wanted |= digest.includes;
-    done |= (uint32_t)1 << index;
+    done |= (gemmepi__source_set)1 << index;
   }
   gemmepi__sha256_final(&sha, all);
   gemmepi__sha256_hex(all, hex);
@@ -8966,13 +8968,14 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
 
 /* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
  that is given the whole. */
-static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, uint32_t *seen) {
+static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source,
+        gemmepi__source_set *seen) {
   const char *const *part;
-  *seen |= (uint32_t)1 << (source - gemmepi__sources);
+  *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
   for (part = source->parts; *part; part++) {
     const char *line = *part, *end;
     for (; *line; line = end) {
-      uint32_t included;
+      gemmepi__source_set included;
       int i;
       end = strchr(line, '\n');
       end = end ? end + 1 : line + strlen(line);
@@ -8994,7 +8997,7 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
   int pass;
   for (pass = 0; pass < 2; pass++) { /* the first measures */
     gemmepi__text text = gemmepi__text_in(data, size);
-    uint32_t seen = 0;
+    gemmepi__source_set seen = 0;
     gemmepi__append(&text, "%s", prologue);
     gemmepi__append_source(&text, source, &seen);
     size = text.length + 1;

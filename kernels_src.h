@@ -826,7 +826,7 @@ static const char *const gemmepi__source_types_cuh[] = {
 "if(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n",
     NULL};
 
-/* By file name; a source is its parts one after another. */
+/* By the name that #include lines have; a source is its parts one after another. */
 typedef struct gemmepi__source {
     const char *name;
     const char *const *parts;

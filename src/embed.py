@@ -14,12 +14,14 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
+KERNELS = SOURCE / "kernels"
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
 LINE_LIMIT = 300  # characters of a line of literals
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
-# what a program may leave out
-OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
-           "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE", "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE"}
+# what a program may leave out: files, or folders
+OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
+           "operations.cuh": "GEMMEPI_NO_ELEMENTWISE", "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE",
+           "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 
 
@@ -61,10 +63,15 @@ def depth_after(line, depth):
     return depth + bare.count("(") - bare.count(")")
 
 
+def name_of(path):
+    """As #include lines have it: from src/kernels/ on."""
+    return path.relative_to(KERNELS).as_posix()
+
+
 def stripped_lines(path):
     """Pairs of a line and how many line ends follow it; #line where more were left out."""
     lines = [without_blanks(line.strip()) for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
-    out, depth, continued = [[f'#line 1 "src/kernels/{path.name}"', 1]], 0, False
+    out, depth, continued = [[f'#line 1 "src/kernels/{name_of(path)}"', 1]], 0, False
     expected = 1
     for number, line in enumerate(lines, 1):
         if not line and not continued:
@@ -87,7 +94,7 @@ def escape(line, ends):
 
 def string_array(path):
     """Literals of some lines, joined by the compiler into strings below the limit, as an array ended by NULL."""
-    name = "gemmepi__source_" + re.sub(r"\W", "_", path.name)
+    name = "gemmepi__source_" + re.sub(r"\W", "_", name_of(path))
     out, size = [f"static const char *const {name}[] = {{"], 0
     for line, ends in stripped_lines(path):
         text = escape(line, ends)
@@ -119,19 +126,20 @@ def codes(types):
 
 
 def optional(path, text):
-    option = OPTIONS.get(path.name)
+    name = name_of(path)
+    option = OPTIONS.get(name) or OPTIONS.get(name.split("/")[0])
     return f"#ifndef {option}\n{text}\n#endif" if option else text
 
 
 def kernels_source():
-    files = sorted(path for path in (SOURCE / "kernels").iterdir() if path.suffix in (".cu", ".cuh", ".h"))
+    files = sorted(path for path in KERNELS.rglob("*") if path.suffix in (".cu", ".cuh", ".h"))
     arrays = [string_array(path) for path in files]
-    rows = "\n".join(optional(path, f'    {{"{path.name}", {name}}},') for path, (name, _) in zip(files, arrays))
+    rows = "\n".join(optional(path, f'    {{"{name_of(path)}", {name}}},') for path, (name, _) in zip(files, arrays))
     return "\n\n".join(
         ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */\n"
          "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>"]
         + [optional(path, text) for path, (_, text) in zip(files, arrays)]
-        + ["/* By file name; a source is its parts one after another. */\n"
+        + ["/* By the name that #include lines have; a source is its parts one after another. */\n"
            "typedef struct gemmepi__source {\n    const char *name;\n    const char *const *parts;\n} gemmepi__source;",
            "static const gemmepi__source gemmepi__sources[] = {\n" + rows + "\n    {NULL, NULL}};",
            "#endif\n"])
