@@ -8216,203 +8216,13 @@ static const char *const gemmepi__source_gemm_sm80_cu[] = {
 
 #ifndef GEMMEPI_NO_SM90
 static const char *const gemmepi__source_gemm_sm90_cu[] = {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 20\n#include \"codes.h\"\n\n#define GEMMEPI_SPREAD 1\n\n\n\n\n#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n((GEMMEPI_EPILOGUE&(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS))==(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS)|| \\\n"
-"(!GEMMEPI_EXACT&&GEMMEPI_TILE_N<=128&& !GEMMEPI_BIAS_AHEAD&& \\\n(GEMMEPI_EPILOGUE==FLAG_BIAS||GEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_RELU)|| \\\nGEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_GELU_ERF))))\n#define GEMMEPI_BIAS_FIRST 1\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n"
-"#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n"
-"#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED    0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n"
-"#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD  0\n#endif\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,STAGES=GEMMEPI_STAGES;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\n"
-"constexpr bool PING_PONG=GEMMEPI_PING_PONG,A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS + 1);\nconstexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\n"
-"constexpr int BOX=64*LINE;\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n\n"
-"constexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr int BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int STAGED_BYTES=16*LINE,WARPS=CONSUMERS*4;\n\nconstexpr int LOADED_AUX=LOADS_AUX?HALVES_SAVED:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&LOADED_AUX==HALVES_OUT;\n"
-"constexpr int STAGED_D=STAGES_D?HALVES_OUT:0;\nconstexpr int STAGED_MATRICES=(IN_PLACE?0:STAGED_D)+(STAGES_AUX?HALVES_IN:0);\nconstexpr int LOADED_MATRICES=LOADED_AUX +(LOADS_RESIDUAL?HALVES_OUT:0),LOADED_BUFFERS=LOADED_MATRICES?2:0;\n\n"
-"constexpr u32 LOADED=STAGES*STAGE_BYTES + WARPS*BUFFERS*STAGED_MATRICES*STAGED_BYTES;\nconstexpr u32 FULL=LOADED + WARPS*LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES;\nconstexpr u32 EMPTY=FULL + STAGES*8,ARRIVED=EMPTY + STAGES*8;\n\n"
-"constexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0,SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\nconstexpr u32 RECEIVED=ARRIVED + WARPS*16,TOTALS=RECEIVED +(SPLIT>1?16:0);\n\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4,SLOTS=TOTALS;\n"
-"constexpr u32 LEFT=SLOTS + CONSUMERS*SLOT_BYTES,TAKEN=LEFT + CONSUMERS*8;\n#ifdef GEMMEPI_SHARED\nstatic_assert(TOTALS +(SUMMED?SUMMERS*16*8:HAS_BGRAD?TAKEN + CONSUMERS*8 - TOTALS:0)==GEMMEPI_SHARED,\n\"the host counts the same\");\n#endif\n\n"
-"constexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100 + __CUDACC_VER_MINOR__;\n\n\n\n\n"
-"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\n"
-"static_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\"a warp of its own for each warpgroup's sums\");\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n",
-"static_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n"
-"constexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\n"
-"static_assert(PRODUCER_REGISTERS + CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n\n\n\n__device__ inline u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank(){\nu32 rank;\n"
-"asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n__device__ inline void cluster_meets(){\n"
-"asm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n__device__ inline void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\n"
-"__device__ inline void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\n__device__ inline void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n"
-"\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n__device__ inline u32 address_in(u32 address,u32 rank){\nu32 there;\n"
-"asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n__device__ inline void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\n"
-"__device__ inline void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\ntemplate<bool Multicast>\n__device__ inline void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\n"
-"if(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\n"
-"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\n\n\nconstexpr bool ELECTS=\n"
-"BACKWARD||GATED||WRITES_AUX||ACTIVATION==NONE||ACTIVATION==RELU||ACTIVATION==SILU||ACTIVATION==SQUARED_RELU;\n__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(ELECTS)\n"
-"asm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n__device__ inline void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n"
-"__device__ inline void turn_wait(int which){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void turn_give(int which){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"
-"__device__ inline void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n__device__ inline void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n",
-"template<int Left>__device__ inline void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n"
-"#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
-"\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n"
-"#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n"
-"\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n"
-"#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n"
-"#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n"
-"#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n"
-"#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n__device__ inline void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n"
-"\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n"
-": \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\n__device__ inline void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n"
-"__device__ inline void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n__device__ inline u64 descriptor(u32 address){\n"
-"return(u64)1<<62|(u64)(1024>>4)<<32|(u64)(BOX>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n\n\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\n\n"
-"__device__ inline Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\n",
-"u32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t - item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows - first<p.band?p.cluster_rows - first:p.band,within=rest - band*of_band;\n"
-"u32 column=within/height,row=first + within - column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M + place%CLUSTER_M),(int)(column*CLUSTER_N + place/CLUSTER_M),item};\n}\n\n\n\n\n__device__ inline int begin_of_k(const gemmepi__sm90_params&p,u32 part){\n"
-"return SPLIT>1?(int)((u32)((p.k + TILE_K - 1)/TILE_K)*part/SPLIT):0;\n}\n__device__ inline int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn SPLIT>1?begin_of_k(p,part + 1):(p.k + TILE_K - 1)/TILE_K;\n}\n\n\n"
-"__device__ inline int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS + line - half*TILE_COLUMNS + half*(int)p.epilogue.n;\n}\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\n"
-"constexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>__device__ inline u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\n"
-"return(u32)(Rows?there:(there + 63)/64*64)*LINE;\n}\n__device__ inline u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m*TILE_M,TILE_M):A_BYTES;\n"
-"u32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a + b;\n}\n\ntemplate<int Lines,bool Multicast>\n__device__ inline void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\n"
-"int x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\n\n__device__ inline void produce(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\n"
-"u32 row=SPLIT>1?0:rank%CLUSTER_M,column=SPLIT>1?0:rank/CLUSTER_M;\nu16 row_mask=0,column_mask=0;\nfor(int i=0;i<CLUSTER_N;i++)\nrow_mask|=(u16)(1<<(row + i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\ncolumn_mask|=(u16)(1<<(column*CLUSTER_M + i));\nu32 stage=0,parity=1;\n"
-"for(u32 t=first;t<p.tiles;t +=step){\nTile tile=tile_of(p,t,rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==first)\nafter_launches_before();\nint m=tile.m*TILE_M +(int)column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\n"
-"for(int block=begin_of_k(p,rank);block<end_of_k(p,rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nint k=block*TILE_K,rows_left=(int)p.epilogue.m - m,columns_left=(int)p.epilogue.n - tile.n*TILE_COLUMNS;\n"
-"u32 full=shared + FULL + stage*8,a=shared + stage*STAGE_BYTES + column*A_LINES*LINE;\nu32 b=shared + stage*STAGE_BYTES + A_BYTES;\nbarrier_wait(shared + EMPTY + stage*8,parity);\nbarrier_expect(full,stage_bytes(p,tile));\nif(A_ROWS){\n"
-"load_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,rows_left,a,full,k,m,a_item,row_mask);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i +=64)\nif(!TAILS||i<rows_left)\nload_box<(CLUSTER_N>1)>(p.a,a + i*LINE,full,m + i,k,a_item,row_mask);\n}\nif(B_ROWS){\n#pragma unroll\n"
-"for(int i=0;i<B_LINES;i +=B_BOX){\nint line=(int)row*B_LINES + i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,columns_left - line%TILE_COLUMNS,b + line*LINE,\nfull,k,column_of(p,tile,line),b_item,column_mask);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i +=64)\n"
-"if((i/64 + block)%CLUSTER_M==(int)row&&(!TAILS||i%TILE_COLUMNS<columns_left))\nload_box<(CLUSTER_M>1)>(p.b,b + i*LINE,full,column_of(p,tile,i),k,b_item,column_mask);\n}\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n}\n}\n\n\n\n\n"
-"__device__ inline int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\n",
-"return(int)p.epilogue.n - tile.n*TILE_COLUMNS - lane_of_row()*2 - group*GROUP;\n}\n\ntemplate<int Groups>\n__device__ inline void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\n"
-"long long column=tile.n*TILE_COLUMNS + lane_of_row()*2 +(first_group + i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group + i));\n}\n}\n\n\n__device__ inline void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\n"
-"if constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\n"
-"asm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor(int j=0;j<PARTS*2*RUN;j++)\nsums[j/(2*RUN)][(half*TILE_COLUMNS + group*GROUP)/2 + j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2 + j%2];\n}\n}\n}\n\n\n\nstruct Staging{\nu32 first;\nu32 line;\nint turn;\n"
-"u32 inputs,arrived;\nu32 asked,taken;\n};\n\n\n__device__ inline u32 place_in_box(const Staging&staging,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4 + threadIdx.x%32/8;\nreturn(half*8 + staging.line)*LINE +((unit ^ staging.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\n"
-"__device__ inline u32 staged_at(const Staging&staging,int matrix,int half,int group){\nreturn staging.first +(staging.turn*STAGED_MATRICES + matrix)*STAGED_BYTES + place_in_box(staging,half,group);\n}\n__device__ inline u32 loaded_at(const Staging&staging,int matrix,int half,int group){\n"
-"return staging.inputs +(staging.taken%2*LOADED_MATRICES + matrix)*STAGED_BYTES +\nplace_in_box(staging,half,group);\n}\n\n__device__ inline void load_result_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,\nint item){\n"
-"asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\n"
-"template<int Left>__device__ inline void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n__device__ inline void ask_for_inputs(const gemmepi__sm90_params&p,Staging&staging,const Tile&tile,int row,int group){\nif(LOADED_MATRICES==0)\n"
-"return;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&staging.asked==staging.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\nu32 buffer=staging.asked%2,barrier=staging.arrived + buffer*8;\nu32 to=staging.inputs + buffer*LOADED_MATRICES*STAGED_BYTES;\n"
-"int column=tile.n*TILE_COLUMNS + group*GROUP;\nbarrier_expect(barrier,LOADED_MATRICES*STAGED_BYTES);\n#pragma unroll\nfor(int half=0;half<LOADED_AUX;half++)\nload_result_box(p.aux,to + half*STAGED_BYTES,barrier,column,row,half,tile.item);\n#pragma unroll\n"
-"for(int half=0;half<LOADED_MATRICES - LOADED_AUX;half++)\nload_result_box(p.residual,to +(LOADED_AUX + half)*STAGED_BYTES,barrier,column,row,half,tile.item);\n}\nstaging.asked++;\n}\n__device__ inline void wait_for_inputs(const Staging&staging){\nif(LOADED_MATRICES)\n"
-"barrier_wait(staging.arrived + staging.taken%2*8,staging.taken/2&1);\n}\n\n\n__device__ inline void begin_staging(){\nwait_for_stores<BUFFERS - 1>();\n__syncwarp();\n}\n\n__device__ inline void store_box(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\n"
-"asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\n__device__ inline u32 box_at(const Staging&staging){\n"
-"return IN_PLACE?staging.inputs + staging.taken%2*LOADED_MATRICES*STAGED_BYTES\n:staging.first + staging.turn*STAGED_MATRICES*STAGED_BYTES;\n}\n\n",
-"template<class T>\n__device__ inline void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data + offset(x,item,row,column + half*p.n),x.ld,(int)p.m - row,\n(int)p.n - column);\n"
-"}\n\n__device__ inline void end_staging(const gemmepi__sm90_params&p,Staging&staging,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:STAGED_D,moved_aux=COPIES_AUX?0:STAGED_MATRICES - STAGED_D;\nif(moved_d||moved_aux)\n"
-"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=box_at(staging);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_box(p.d,from + half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\n"
-"for(int half=0;half<moved_aux;half++)\nstore_box(p.aux,from +(half + STAGED_D)*STAGED_BYTES,column,row,half,item);\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?STAGED_D:0);half++)\n"
-"copy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,box_at(staging)+ half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?STAGED_MATRICES - STAGED_D:0);half++)\n"
-"copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,box_at(staging)+(half + STAGED_D)*STAGED_BYTES,column,\nrow,half,item);\nstaging.turn=staging.turn + 1==BUFFERS?0:staging.turn + 1;\n}\n\n\n\nstruct Box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\n\n"
-"__device__ inline Box box_of(const float(&sums)[TILE_N/2],int group){\nBox box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS + group*GROUP)/2 + j%(BOX_COLUMNS/2)];\nreturn box;\n}\n\n"
-"__device__ inline void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i + BOX_COLUMNS/2<TILE_N/2;i++)\nsums[i]=sums[i + BOX_COLUMNS/2];\n}\n\n\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\n"
-"__device__ inline Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow +=(int)threadIdx.x%32/16*64 + threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\n"
-"const u8*bytes=(const u8*)p.aux.data + offset(p.aux,tile.item,row,column)/8;\nif(column + TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column + i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\n"
-"return masks;\n}\n\n__device__ inline u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\nreturn __shfl_sync(0xffffffffu,word,part*16 + half*8 +(int)threadIdx.x%32/4);\n"
-"}\n\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\n__device__ inline u32 slot_at(u32 shared,u32 group,u32 thread,int i,int half){\nreturn shared + SLOTS + group*SLOT_BYTES +((half*UNIT_GROUPS + i)*WARPGROUP + thread)*4;\n"
-"}\n\n__device__ inline void leave_column_sums(u32 shared,u32 group,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group + g)/UNIT_GROUPS,i=(first_group + g)%UNIT_GROUPS;\nif(i==0)\n"
-"barrier_wait(shared + TAKEN + group*8,unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared,group,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i + 1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\n"
-"barrier_arrive_here(shared + LEFT + group*8);\n}\n}\n}\n\n__device__ inline Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\n",
-"const gemmepi__epilogue_params&p=params.epilogue;\nreturn(Acc*)p.partials +(((long long)tile.item*p.row_tiles + tile.m)*HALVES_OUT + half)*p.n;\n}\n__device__ inline Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first + second)+(third + fourth);\n}\n\n\n"
-"__device__ inline void add_column_sums(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nu32 group=__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\n#pragma unroll 1\nfor(u32 t=first + group*step;t + step<p.tiles;t +=CONSUMERS*step){\nTile tile=tile_of(p,t,rank);\n"
-"bool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared + LEFT + group*8,unit%2);\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\n"
-"int column=tile.n*TILE_COLUMNS +(unit*UNIT_GROUPS + of_unit)*GROUP + Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(slot_at(shared,group,warp*32 + threadIdx.x%32,of_unit,half))\n"
-": \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared + TAKEN + group*8);\n}\n}\n}\n\n\nstruct Run_place{\nint row,column,valid;\n};\n"
-"__device__ inline Run_place place_of_run(const gemmepi__sm90_params&params,const Tile&tile,int row,int half,int group){\nint at=row + threadIdx.x%32/4 + half*8,column=tile.n*TILE_COLUMNS + lane_of_row()*2 + group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\n"
-"asm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{at,column,at<(int)params.epilogue.m?columns_left(params,tile,group):0};\n}\n\n\n__device__ inline void load_saved_run(const gemmepi__sm90_params&params,Epilogue_state&state,const Staging&staging,\n"
-"const Tile&tile,const Run_place&at,const Masks&masks,int part,int half,\nint group,int g,Saved&saved){\n#pragma unroll\nfor(int i=0;i<LOADED_AUX;i++)\nstate.loaded_aux[i]=loaded_at(staging,i,half,g);\nif(LOADS_MASK)\nstate.loaded_mask=mask_of(masks,part,half,group);\n"
-"load_saved(params.epilogue,state,tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n__device__ inline void set_staged(Epilogue_state&state,const Staging&staging,int half,int g){\n#pragma unroll\nfor(int i=0;i<STAGED_D;i++)\n"
-"state.staged_d[i]=IN_PLACE?loaded_at(staging,i,half,g):staged_at(staging,i,half,g);\n#pragma unroll\nfor(int i=0;i<STAGED_MATRICES - STAGED_D;i++)\nstate.staged_aux[i]=staged_at(staging,i + STAGED_D,half,g);\n}\n\n\n\n"
-"constexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\n__device__ inline bool box_is_near(const Saved(&saved)[BOX_GROUPS][2]){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\n"
-"near.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void finish_runs(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\nconst Tile&tile,int row,int part,int group,const Next_box&next,\n"
-"const Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nSaved(&saved)[BOX_GROUPS][2],Box_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\n"
-"for(int half=0;half<2;half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nAcc(&v)[HALVES][RUN]=results[half];\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.at[i/RUN][g*4 + i%RUN/2][half*2 + i%2];\nset_staged(state,staging,half,g);\n#pragma unroll\n"
-"for(int i=0;i<LOADED_MATRICES - LOADED_AUX;i++)\nstate.loaded_residual[i]=loaded_at(staging,i + LOADED_AUX,half,g);\nstate.mask_place=half + 2*g;\nif(!SAVED_FIRST)\n",
-"load_saved_run(params,state,staging,tile,at,masks,part,half,group + g,g,saved[g][half]);\nepilogue<IsNear>(p,state,columns[g],saved[g][half],tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,tile.item,at.row,at.column,at.valid,v);\nif(HAS_BGRAD)\n"
-"column_sums[g].add(v,at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nset_staged(state,staging,half,g);\nstore_result(p,state,tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\n"
-"column_sums[g].end_rows();\nif(IN_PLACE&&g==0&&next.exists)\nask_for_inputs(params,staging,tile,next.row,next.group);\n}\n}\n\n\n__device__ inline void finish_box(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\n"
-"const Tile&tile,int row,int part,int group,const Next_box&next,\nconst Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\nSaved saved[BOX_GROUPS][2];\nif(!IN_PLACE&&next.exists)\n"
-"ask_for_inputs(params,staging,tile,next.row,next.group);\nwait_for_inputs(staging);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,state,staging,tile,place_of_run(params,tile,row,i%2,group + i/2),masks,part,\ni%2,group + i/2,i/2,saved[i/2][i%2]);\n"
-"if(STAGED_MATRICES)\nbegin_staging();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\nelse\nfinish_runs<false>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\n"
-"if(KEEPS_MASK)\nstore_kept_masks(p,state,tile.item,row,tile.n*TILE_COLUMNS + group*GROUP,BOX_GROUPS);\nif(STAGED)\nend_staging(params,staging,tile.n*TILE_COLUMNS + group*GROUP,row,tile.item);\nstaging.taken++;\n}\n\n\n\n\n\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\n"
-"constexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 BOX_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*BOX_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool STORES_ASYNC=COMPILER>=1201;\n\n"
-"struct Boxes{\nu32 rows,columns;\n};\n__device__ inline Boxes boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m - tile.m*TILE_M,columns=(u32)p.epilogue.n - tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+ 15)/16,\n"
-"((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+ BOX_COLUMNS - 1)/BOX_COLUMNS};\n}\n\n__device__ inline u32 left_at(u32 slot,u32 from){\nreturn(slot*SPLIT + from)*BOX_BYTES + threadIdx.x%32*16;\n}\n\n"
-"__device__ inline void leave_sums(const gemmepi__sm90_params&p,const Tile&tile,u32 shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBoxes boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32 - 4;\nif(STORES_ASYNC&&threadIdx.x==WARPGROUP)\n"
-"barrier_expect(shared + RECEIVED,(boxes.rows*boxes.columns + SPLIT - 1 - rank)/SPLIT*SPLIT*BOX_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows + row;\nu32 there=address_in(shared,i%SPLIT),to=there + left_at(i/SPLIT,rank);\n"
-"Box box=box_of(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(STORES_ASYNC)\n"
-"asm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto + j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(there + RECEIVED)\n: \"memory\");\nelse\n"
-"asm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\n}\n\n\n__device__ inline void add_left(u32 shared,u32 slot,Box&box){\nbox={};\n#pragma unroll 1\n"
-"for(u32 block=0;block<SPLIT;block++)\n",
-"#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared + left_at(slot,block)+ j*512)\n: \"memory\");\n"
-"#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n__device__ inline void finish_left(const gemmepi__sm90_params&p,Epilogue_state&state,Staging&staging,\nconst Tile&tile,u32 shared,u32 rank){\nBoxes boxes=boxes_of(p,tile);\n"
-"for(u32 slot=threadIdx.x/32 - 4;slot*SPLIT + rank<boxes.rows*boxes.columns;slot +=WARPS){\nu32 i=slot*SPLIT + rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M +(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\n"
-"ask_for_inputs(p,staging,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nBox box;\nadd_left(shared,slot,box);\nBox_sums none;\nfinish_box(p,state,staging,tile,row,0,group,{false,0,0},columns,masks,box,none);\n}\n}\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\n\n\n\nstruct Parked{\n"
-"u32 first,rest;\n};\nconstexpr u32 FOURS=WARPGROUP*16;\n__device__ inline u32 parked_at(const Parked&parked,u32 four,u32 thread){\nu32 at=four*FOURS;\nreturn(at<STAGE_BYTES?parked.first + at:parked.rest +(at - STAGE_BYTES))+ thread*16;\n}\n\n"
-"__device__ inline void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked,i,thread)),\"f\"(sums[i*4]),\n"
-"\"f\"(sums[i*4 + 1]),\"f\"(sums[i*4 + 2]),\"f\"(sums[i*4 + 3])\n: \"memory\");\n}\n\n\n\n\n\n\nconstexpr u32 PARKED_STAGES=(PART_BYTES + STAGE_BYTES - 1)/STAGE_BYTES;\nconstexpr int LAST_BLOCKS=STAGES -(int)PARKED_STAGES;\n"
-"static_assert(!SHARES_LAST||(LAST_BLOCKS>0&&PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\n__device__ inline Parked parked_in(u32 shared,u32 stage){\nreturn{shared + stage*STAGE_BYTES,shared +(stage + 1==STAGES?0:stage + 1)*STAGE_BYTES};\n}\n"
-"__device__ inline void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i +=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i + 1]),\"=f\"(sums[i + 2]),\"=f\"(sums[i + 3])\n"
-": \"r\"(parked_at(parked,i/4,thread))\n: \"memory\");\n}\n\n__device__ inline void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void meet_summers(){\n"
-"asm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP + SUMMERS*32): \"memory\");\n}\n__device__ inline void warpgroup_meets(int warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\n\n"
-"__device__ inline void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Left_sums{\nu32 of_first,of_second;\n"
-"__device__ inline u32 at(u32 part,u32 thread,int group,int half)const{\nreturn(part?of_second:of_first)+ group/BOX_GROUPS*BOX_GROUPS*4*FOURS + thread/32*(FOURS/4)+\n((half*BOX_GROUPS + group%BOX_GROUPS)*32 + thread%32)*4;\n}\n"
-"__device__ inline void leave(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group + i/HALVES_OUT,i%HALVES_OUT)),\n\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n"
-": \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32 + lane,group,half)): \"memory\");\n"
-"asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second): \"r\"(at(1,warp*32 + lane,group,half)): \"memory\");\n",
-"of[warp]=first + second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\n__device__ inline Left_sums left_in(u32 shared,u32 stage){\nreturn{parked_in(shared,stage).first,parked_in(shared,stage).rest};\n}\n\n"
-"__device__ inline void store_left_sums(const gemmepi__sm90_params&p,const Tile&tile,const Left_sums&left){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32 - 4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\n"
-"int column=tile.n*TILE_COLUMNS + group*GROUP + Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=left.sum(threadIdx.x%32,group,half);\n}\n}\n\n\n\n\nconstexpr u32 TELLERS=CLUSTER_N + CLUSTER_M - 1;\n__device__ inline u32 told_by(u32 thread,u32 rank){\n"
-"u32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread - CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row + thread*CLUSTER_M\n:column*CLUSTER_M +(other>=row?other + 1:other);\n}\n\n\n\n\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\n"
-"constexpr int SLICES=SUMMED_LINES/16;\n\n\n__device__ inline void store_total(const gemmepi__sm90_params&p,u32 item,int at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums + item*p.sums_stride + at;\nif(GEMMEPI_SUMS_ADD)\nsum +=to_acc<double>(*to);\n"
-"*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\n\n\n__device__ inline int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across + summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n"
-"constexpr int SUMMED_AT_ONCE=64;\nstruct Slice_sums{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\n__device__ inline void keep_sums(Slice_sums&sums){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\nsums.before[i]+=sums.at[i];\nsums.at[i]=0;\n}\n}\n\n\n\n"
-"__device__ inline u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16 + pair:pair%4*2 + pair/4%2 + pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2 + half;\n"
-"return(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*BOX)+ line*LINE +((unit ^ line%8)<<4);\n}\n__device__ inline u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane + i*16*LINE;\n}\n\n__device__ inline void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\n"
-"low=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\nasm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\n"
-"__device__ inline void add_stage(u32 lane,Slice_sums&sums){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n"
-": \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\nfloat low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\nparts[j]+=low + high;\n}else{\nsums.at[SUMMED_ROWS?0:j*2]+=low;\nsums.at[SUMMED_ROWS?0:j*2 + 1]+=high;\n}\n}\n"
-"if(SUMMED_ROWS)\nsums.at[0]+=(parts[0]+ parts[1])+(parts[2]+ parts[3]);\n}\n\n\n__device__ inline int line_of_sum(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8 + lane/2: -1);\n}\n__device__ inline double sum_of_slice(const Slice_sums&sums){\n"
-"double mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ndouble sum=(double)sums.before[i]+ sums.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\nsum +=__shfl_xor_sync(0xffffffffu,sum,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\n"
-"mine=sum;\n}\nreturn mine;\n}\n\n__device__ inline void store_sum(const gemmepi__sm90_params&p,const Tile&tile,int line,double sum){\nint at=SUMMED==1?tile.m*TILE_M + line:column_of(p,tile,line);\n",
-"int left=SUMMED==1?(int)p.epilogue.m - at:(int)p.epilogue.n - tile.n*TILE_COLUMNS - line%TILE_COLUMNS;\nif(left>0)\nstore_total(p,tile.item,at,sum);\n}\n\n\n__device__ inline u32 total_at(u32 shared,int summer){\nreturn shared + TOTALS +(summer*16 + line_of_sum())*8;\n}\n"
-"__device__ inline void leave_total(u32 shared,int summer,double total){\nif(line_of_sum()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared,summer)),\"d\"(total): \"memory\");\n}\n"
-"__device__ inline void store_totals(const gemmepi__sm90_params&p,u32 shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble sum=0;\nif(slice<0||line_of_sum()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble total;\n"
-"asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(total)\n: \"r\"(address_in(total_at(shared,summer),block))\n: \"memory\");\nsum +=total;\n}\nstore_sum(p,tile,slice*16 + line_of_sum(),sum);\n}\n\n\n\n"
-"__device__ inline void add_operand(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\nbool tells=threadIdx.x%32<TELLERS;\nu32 told=told_by(threadIdx.x%32,rank),empty=address_in(shared + EMPTY,tells?told:rank);\n"
-"u32 stage=0,parity=0;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\n#pragma unroll 1\nfor(u32 t=first;t<p.tiles;t +=step){\nint slice=slice_of(p,tile_of(p,t,rank),summer);\nu32 lane=shared + slice_lane(slice<0?0:slice);\nSlice_sums sums={};\n#pragma unroll 1\n"
-"for(int block=0;block<blocks;block++){\nbarrier_wait(shared + FULL + stage*8,parity);\nif(slice>=0)\nadd_stage(lane + stage*STAGE_BYTES,sums);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE - 1)\nkeep_sums(sums);\n__syncwarp();\nif(tells)\nbarrier_arrive(empty + stage*8);\nif(++stage==STAGES)\n"
-"stage=0,parity ^=1;\n}\nif(slice<0)\ncontinue;\ndouble sum=sum_of_slice(sums);\nif(SPLIT>1)\nleave_total(shared,summer,sum);\nelse if(line_of_sum()>=0)\nstore_sum(p,tile_of(p,t,rank),slice*16 + line_of_sum(),sum);\n}\nif(SHARES_LAST)\nmeet_summers();\n}\n\n\n\n"
-"__device__ inline void skip_stages(u32&stage,u32&parity,int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n\n\n__device__ inline void add_up(u32 shared,u32 empty,bool tells,int first_part,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2]){\n"
-"u32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared + stage*STAGE_BYTES + first_part*BOX);\nu64 b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\n#pragma unroll\n"
-"for(int part=0;part<PARTS;part++)\nmultiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:adds);\nmultiply_commit();\nmultiply_wait<1>();\nif(tells&&adds)\nbarrier_arrive(empty + last*8);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=stage;\n"
-"if(++stage==STAGES)\nstage=0,parity ^=1;\n}while(--blocks);\n}\n\n\n\n__device__ inline void add_up_in_turn(u32 shared,u32 adds,u32&stage,u32&parity,float(&sums)[PARTS][TILE_N/2]){\nu32 first=stage;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nu32 add=adds;\nstage=first;\n#pragma unroll\n"
-"for(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared + stage*STAGE_BYTES),b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nif(part==0)\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\n"
-"multiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:add);\nadd=1;\nif(++stage==STAGES)\nstage=0,parity ^=part==0;\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\n"
-"__device__ inline void add_up_last(u32 shared,u32 empty,bool tells,u32 group,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2],float(&kept)[TILE_N/2]){\nint in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait((int)group);\nif(in_turn<blocks)\n",
-"add_up(shared,empty,tells,0,blocks - in_turn,stage,parity,sums);\nif(in_turn)\nadd_up_in_turn(shared,in_turn<blocks,stage,parity,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets((int)group);\n"
-"park(parked_in(shared,stage),threadIdx.x%WARPGROUP,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS - 1]);\nmemcpy(kept,sums[PARTS - 1],sizeof kept);\n}\n\n\n__device__ inline void add_up_tile(u32 shared,u32 empty,bool tells,u32 group,int first_part,int blocks,u32&stage,\n"
-"u32&parity,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait((int)group);\nadd_up(shared,empty,tells,first_part,blocks,stage,parity,sums);\nif(PING_PONG)\nturn_give(1 -(int)group);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\n"
-"if(tells)\nbarrier_arrive(empty +(stage?stage - 1:STAGES - 1)*8);\nif(PING_PONG)\nskip_stages(stage,parity,blocks);\n}\n\n__device__ inline void consume(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\n\n"
-"u32 group=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP - 1,0),thread=threadIdx.x%WARPGROUP;\nu32 stage=0,parity=0,tiles=SPLIT>1?1:(p.tiles - first + step - 1)/step;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\nint first_part=PING_PONG?0:(int)group*PARTS;\nbool tells=thread<TELLERS;\n"
-"u32 told=told_by(thread,rank),empty=address_in(shared + EMPTY,tells?told:rank);\nStaging staging={shared + STAGES*STAGE_BYTES +(threadIdx.x/32 - 4)*(BUFFERS*STAGED_MATRICES*STAGED_BYTES),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\n"
-"shared + LOADED +(threadIdx.x/32 - 4)*(LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES),\nshared + ARRIVED +(threadIdx.x/32 - 4)*16,\n0,\n0};\nEpilogue_state state;\nif(PING_PONG&&group==1){\nturn_give(0);\nskip_stages(stage,parity,blocks);\n}\nbool ends=SHARES_LAST&&(tiles - 1)%CONSUMERS==group;\n"
-"constexpr u32 turns=PING_PONG?CONSUMERS:1;\nu32 count=PING_PONG?group:0;\nOf_columns bias[GROUPS];\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,tile_of(p,first + count*step,rank),0,bias);\nfor(;count<tiles - ends;count +=turns){\nTile tile=tile_of(p,first + count*step,rank);\n"
-"float sums[PARTS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint warp_row=tile.m*TILE_M + first_part*64 +(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\nask_for_inputs(p,staging,tile,warp_row,0);\nmasks=load_masks(p,tile,warp_row);\n}\nif(AHEAD)\n"
-"load_groups(p,tile,0,columns);\nadd_up_tile(shared,empty,tells,group,first_part,blocks,stage,parity,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\nif(SPLIT>1){\ncluster_meets();\nleave_sums(p,tile,shared,rank,sums[0]);\nif(STORES_ASYNC)\nbarrier_wait(shared + RECEIVED,0);\nelse\n"
-"cluster_barrier();\nfinish_left(p,state,staging,tile,shared,rank);\n}else{\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\n"
-"if(BIAS_FIRST&&i + BOX_GROUPS==GROUPS&&count + turns<tiles)\nload_groups(p,tile_of(p,first +(count + turns)*step,rank),0,bias);\nmemcpy(now,columns +(ALL_AHEAD?i:0),sizeof now);\nif(AHEAD&& !ALL_AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nBox_sums column_sums;\n"
-"#pragma unroll\nfor(int part=0;part<PARTS;part++){\nBox box=box_of(sums[part],ROLLS?0:i);\nNext_box next={part + 1<PARTS||i + BOX_GROUPS<GROUPS,\nwarp_row +(part + 1<PARTS?part + 1:0)*64,part + 1<PARTS?i:i + BOX_GROUPS};\n"
-"finish_box(p,state,staging,tile,warp_row + part*64,part,i,next,now,masks,box,column_sums);\nif(ROLLS)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,group,thread,i,column_sums);\n}\n}\nend_epilogue(p.epilogue,state);\n}\nif(SHARES_LAST){\n"
-"Tile tile=tile_of(p,first +(tiles - 1)*step,rank);\nint part=ends,first_row=tile.m*TILE_M +(int)(thread/32)*16,row=first_row + part*64;\nfloat kept[TILE_N/2];\nOf_columns columns[BOX_GROUPS];\n",
-"ask_for_inputs(p,staging,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(bias,sums);\nadd_up_last(shared,empty,tells,group,blocks,stage,parity,sums,kept);\n}else{\nstages_are_left(blocks);\n"
-"both_meet();\nread_parked(parked_in(shared,stage),thread,kept);\n}\nif(HAS_BGRAD)\nwarpgroup_meets((int)group);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\n#pragma unroll 1\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nBox box=box_of(kept,0);\n"
-"if(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\nmemcpy(now,columns,sizeof now);\nif(AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nNext_box next={i + BOX_GROUPS<GROUPS,row,i + BOX_GROUPS};\n"
-"finish_box(p,state,staging,tile,row,part,i,next,now,masks,box,column_sums);\nif(HAS_BGRAD)\nleft_in(shared,stage).leave(part,thread,i,column_sums);\ndrop_first_box(kept);\n}\nif(HAS_BGRAD)\nboth_meet();\nif(HAS_BGRAD)\nstore_left_sums(p,tile,left_in(shared,stage));\n"
-"end_epilogue(p.epilogue,state);\n}\nif(STAGED)\nasm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n\n\n__device__ inline u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\nextern __shared__ __align__(1024)u8 memory[];\nu32 shared=shared_address(memory),rank=CLUSTER>1?cluster_rank():0;\nu32 step=gridDim.x/CLUSTER;\n"
-"if(shared%1024)\n__trap();\nif(threadIdx.x==0){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared + FULL + i*8,1);\n"
-"barrier_init(shared + EMPTY + i*8,((PING_PONG?1:CONSUMERS)+ SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(LOADED_MATRICES?2*WARPS:0);i++)\nbarrier_init(shared + ARRIVED + i*8,1);\nif(SPLIT>1)\nbarrier_init(shared + RECEIVED,1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\n"
-"barrier_init(shared + LEFT + i*8,4);\nbarrier_init(shared + TAKEN + i*8,1);\n}\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\nif(threadIdx.x>=32)\nafter_launches_before();\nif(threadIdx.x<WARPGROUP){\n"
-"asm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,rank,first_tile(),step);\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,rank,first_tile(),step);\n"
-"if(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32 + CONSUMERS*32)\nadd_column_sums(p,shared,rank,first_tile(),step);\n__syncwarp();\nif(SPLIT>1&&SUMMED)\ncluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !STORES_ASYNC)\ncluster_barrier();\n"
-"if(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32 - 1);\n}else{\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\nconsume(p,shared,rank,first_tile(),step);\n}\n\n"
-"if(CLUSTER>1&&(SPLIT==1||SUMMED))\ncluster_meets();\n}\n",
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 30\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\n__device__ inline void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\n"
+"if(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\n__device__ inline void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\n"
+"produce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32 + CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(SPLIT>1&&SUMMED)\n"
+"cluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32 - 1);\n}\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\n"
+"u32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\n"
+"if(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(SPLIT==1||SUMMED))\ncluster_meets();\n}\n",
   NULL};
 #endif
 
@@ -8527,6 +8337,319 @@ static const char *const gemmepi__source_scaled_cu[] = {
 "if(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax + at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\n"
 "for(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j + v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[group_of(i + e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\n"
 "Y*to=y + row*p.stride_y[1]+ i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_barriers_cuh[] = {
+"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 19\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N + CLUSTER_M - 1;\n\n\n__device__ inline void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\n"
+"barrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+ SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first + Shared::INPUT_FULL + i*8,1);\nif(SPLIT>1)\nbarrier_init(shared.received(),1);\n"
+"for(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\n__device__ inline void turn_wait(u32 warpgroup){\n"
+"asm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"
+"__device__ inline void warpgroup_meets(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\n__device__ inline void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"
+"__device__ inline void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP + SUMMERS*32): \"memory\");\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_box_cuh[] = {
+"#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\n"
+"float at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,part,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\n"
+"__device__ inline Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS + group*GROUP)/2 + j%(BOX_COLUMNS/2)];\n"
+"return box;\n}\n\n__device__ inline void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i + BOX_COLUMNS/2<TILE_N/2;i++)\nsums[i]=sums[i + BOX_COLUMNS/2];\n}\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\n"
+"__device__ inline Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group + g;\nint at=box.row + threadIdx.x%32/4 + half*8,column=box.tile.n*TILE_COLUMNS + lane_of_row()*2 + group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\n"
+"asm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\n__device__ inline void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n"
+"#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at(finisher.buffers,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.part,at.half,box.group + at.g);\n"
+"load_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n__device__ inline void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\n"
+"state.staged_d[i]=IN_PLACE?input_at(buffers,i,at.half,at.g):output_at(buffers,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS - OUTPUT_D;i++)\nstate.staged_aux[i]=output_at(buffers,i + OUTPUT_D,at.half,at.g);\n}\n\n\n\n"
+"constexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\ntypedef Saved Saved_runs[BOX_GROUPS][2];\n\n\n__device__ inline bool box_is_near(const Saved_runs&saved){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\n"
+"near.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\ntemplate<bool IsNear>\n__device__ inline void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved,Acc(&v)[HALVES][RUN]){\n"
+"const gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4 + i%RUN/2][at.half*2 + i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\n"
+"for(int i=0;i<INPUTS - INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at(finisher.buffers,i + INPUT_AUX,at.half,at.g);\nstate.mask_place=at.half + 2*at.g;\nif(!SAVED_FIRST)\nload_saved_run(params,finisher,box,at,saved);\n"
+"epilogue<IsNear>(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\ntemplate<bool IsNear>\n"
+"__device__ inline void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,Saved_runs&saved,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\n"
+"for(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\n",
+"finish_run<IsNear>(params,finisher,box,at,saved[g][half],results[half]);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results[half],at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,box,half,g);\n"
+"set_outputs(finisher.state,finisher.buffers,at);\nstore_result(p,finisher.state,box.tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&box.next.exists)\n"
+"ask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\n}\n}\n\n\n\n__device__ inline void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\nSaved_runs saved;\nif(!IN_PLACE&&box.next.exists)\n"
+"ask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,finisher,box,place_of_run(params,box,i%2,i/2),saved[i/2][i%2]);\nif(OUTPUTS)\n"
+"begin_outputs();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,finisher,box,saved,column_sums);\nelse\nfinish_runs<false>(params,finisher,box,saved,column_sums);\nif(KEEPS_MASK)\n"
+"store_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS + box.group*GROUP,\nBOX_GROUPS);\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS + box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_box_memory_cuh[] = {
+"#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\n__device__ inline Buffers buffers_of(const Shared&shared){\n"
+"return{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n__device__ inline u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4 + threadIdx.x%32/8;\n"
+"return(half*8 + buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\n__device__ inline u32 output_at(const Buffers&buffers,int matrix,int half,int group){\nreturn buffers.outputs +(buffers.turn*OUTPUTS + matrix)*BOX_BYTES + place_in_box(buffers,half,group);\n}\n"
+"__device__ inline u32 input_at(const Buffers&buffers,int matrix,int half,int group){\nreturn buffers.inputs +(buffers.taken%2*INPUTS + matrix)*BOX_BYTES + place_in_box(buffers,half,group);\n}\n\n\n\n\n"
+"__device__ inline void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\n"
+"u32 buffer=buffers.asked%2,full=buffers.full + buffer*8;\nu32 to=buffers.inputs + buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS + group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\n"
+"load_input(p.aux,to + half*BOX_BYTES,full,column,row,half,tile.item);\n#pragma unroll\nfor(int half=0;half<INPUTS - INPUT_AUX;half++)\nload_input(p.residual,to +(INPUT_AUX + half)*BOX_BYTES,full,column,row,half,tile.item);\n}\nbuffers.asked++;\n}\n"
+"__device__ inline void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full + buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\n__device__ inline void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS - 1>();\n__syncwarp();\n}\n\n\n"
+"__device__ inline u32 outputs_of_box(const Buffers&buffers){\nreturn IN_PLACE?buffers.inputs + buffers.taken%2*INPUTS*BOX_BYTES\n:buffers.outputs + buffers.turn*OUTPUTS*BOX_BYTES;\n}\n\ntemplate<class T>\n"
+"__device__ inline void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data + offset(x,item,row,column + half*p.n),x.ld,(int)p.m - row,\n(int)p.n - column);\n}\n\n"
+"__device__ inline void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS - OUTPUT_D;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\n"
+"u32 from=outputs_of_box(buffers);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from + half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from +(half + OUTPUT_D)*BOX_BYTES,column,row,half,item);\n"
+"commit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,outputs_of_box(buffers)+ half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS - OUTPUT_D:0);half++)\n"
+"copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,outputs_of_box(buffers)+(half + OUTPUT_D)*BOX_BYTES,column,\nrow,half,item);\nbuffers.turn=buffers.turn + 1==OUTPUT_BUFFERS?0:buffers.turn + 1;\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_column_sums_cuh[] = {
+"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\n"
+"__device__ inline void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group + g)/UNIT_GROUPS,i=(first_group + g)%UNIT_GROUPS;\nif(i==0)\n"
+"barrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i + 1==UNIT_GROUPS){\n__syncwarp();\n"
+"if(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n__device__ inline Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
+"return(Acc*)p.partials +(((long long)tile.item*p.row_tiles + tile.m)*HALVES_OUT + half)*p.n;\n}\n__device__ inline Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first + second)+(third + fourth);\n}\n\n\n"
+"__device__ inline void add_slot(const gemmepi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\n"
+"int column=tile.n*TILE_COLUMNS +(unit*UNIT_GROUPS + of_unit)*GROUP + Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(shared.slot(warpgroup,warp*32 + threadIdx.x%32,of_unit,half))\n"
+": \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n}\n\n\n__device__ inline void add_column_sums(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n"
+"u32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\n#pragma unroll 1\nfor(u32 t=work.first + warpgroup*work.step;t + work.step<p.tiles;t +=CONSUMERS*work.step){\nTile tile=tile_of(p,t,work.rank);\nbool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\n"
+"for(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_columns_cuh[] = {
+"#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n#include \"sm90/wgmma.cuh\"\n\ntemplate<int Groups>\n__device__ inline void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\n"
+"for(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS + lane_of_row()*2 +(first_group + i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group + i));\n}\n}\n\n\n"
+"__device__ inline void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\nif constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\n"
+"to_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\nasm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor(int j=0;j<PARTS*2*RUN;j++)\n"
+"sums[j/(2*RUN)][(half*TILE_COLUMNS + group*GROUP)/2 + j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2 + j%2];\n}\n}\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_consume_cuh[] = {
+"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/split_k.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,part;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\n"
+"u32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Parts>\n__device__ inline void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Parts][TILE_N/2]){\n"
+"const Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\n"
+"load_groups(p,tile,i,rows.columns);\nbool is_end=i + BOX_GROUPS==GROUPS;\nif(!IsLast&&BIAS_FIRST&&is_end&&following.count + TURNS<mine.tiles)\nload_groups(p,nth_tile(p,following.work,following.count + TURNS),0,following.bias);\nmemcpy(now,rows.columns +(has_all?i:0),sizeof now);\n"
+"if(AHEAD&& !has_all&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int part=0;part<Parts;part++){\nSums_of_box box=sums_of_box(sums[part],rolls?0:i);\nNext_box next={part + 1<Parts||i + BOX_GROUPS<GROUPS,rows.first +(part + 1<Parts?part + 1:0)*64,\n"
+"part + 1<Parts?i:i + BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first + part*64,rows.part + part,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.part,mine.thread,i,column_sums);\nif(rolls)\n"
+"drop_first_box(sums[part]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\n__device__ inline void part_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\n"
+"const Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint part=ends,first_row=tile.m*TILE_M +(int)(mine.thread/32)*16,row=first_row + part*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\n"
+"ask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\n"
+"both_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,part,masks,columns},following,kept);\n"
+"if(HAS_BGRAD){\nboth_meet();\nstore_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\n__device__ inline void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\n"
+"u32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP - 1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=SPLIT>1?1:(p.tiles - work.first + work.step - 1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_part=PING_PONG?0:(int)which*PARTS;\n"
+"Warpgroup mine={which,thread,tiles,first_part,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\n"
+"bool ends=SHARES_LAST&&(tiles - 1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles - ends;count +=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[PARTS][TILE_N/2];\n"
+"Of_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\n",
+"int row=tile.m*TILE_M + first_part*64 +(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\n"
+"if(SPLIT>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\n"
+"part_of_last_tile(p,shared,mine,finisher,{work,tiles - 1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_load_cuh[] = {
+"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\n"
+"constexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>__device__ inline u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there + 63)/64*64)*LINE;\n}\n"
+"__device__ inline u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a + b;\n}\n\n\n\n\n"
+"struct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n__device__ inline void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\n"
+"int x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\n"
+"__device__ inline void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,int m,int item){\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i +=64)\n"
+"if(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(p.a,step.a + i*LINE,step.full,m + i,step.k,item,with.of_a);\n}\n}\n\n__device__ inline void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nif(B_ROWS){\n#pragma unroll\n"
+"for(int i=0;i<B_LINES;i +=B_BOX){\nint line=(int)with.row*B_LINES + i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,step.columns_left - line%TILE_COLUMNS,step.b + line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i +=64)\n"
+"if((i/64 + step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%TILE_COLUMNS<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b + i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n"
+"__device__ inline void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=SPLIT>1?0:work.rank%CLUSTER_M,column=SPLIT>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row + i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\n"
+"of_b|=(u16)(1<<(column*CLUSTER_M + i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<p.tiles;t +=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\n"
+"if(t==work.first)\nafter_launches_before();\nint m=tile.m*TILE_M +(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,work.rank);block<end_of_k(p,work.rank);block++){\nif(TAILS)\n"
+"asm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nblock*TILE_K,\n(int)p.epilogue.m - m,\n(int)p.epilogue.n - tile.n*TILE_COLUMNS,\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+ with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\n"
+"pipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_mask_cuh[] = {
+"#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\n"
+"__device__ inline Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow +=(int)threadIdx.x%32/16*64 + threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\n"
+"const u8*bytes=(const u8*)p.aux.data + offset(p.aux,tile.item,row,column)/8;\nif(column + TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column + i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\n"
+"return masks;\n}\n\n__device__ inline u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\nreturn __shfl_sync(0xffffffffu,word,part*16 + half*8 +(int)threadIdx.x%32/4);\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_multiply_cuh[] = {
+"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/parked.cuh\"\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_part;\nint blocks;\nPipeline pipeline;\n};\n\n\n"
+"__device__ inline void multiply_part(u64 a,u64 b,int step,int part,int adds,float(&sums)[PARTS][TILE_N/2]){\nmultiply(sums[part],a + part*(LINES_64>>4)+ step*STEP<A_ROWS>,b + step*STEP<B_ROWS>,\nstep>0||BIAS_FIRST?1:adds);\n}\n\n\n"
+"__device__ inline void add_up(const Shared&shared,Pipeline&pipeline,int first_part,int blocks,\nfloat(&sums)[PARTS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+ first_part*LINES_64),b=descriptor(shared.b(pipeline.stage));\n"
+"pipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nmultiply_part(a,b,step,part,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\npipeline.release(last,adds);\n"
+"asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\n__device__ inline void add_up_tile(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\n"
+"add_up(shared,mine.pipeline,mine.first_part,mine.blocks,sums);\nif(PING_PONG)\nturn_give(1 - mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\n"
+"mine.pipeline.skip(mine.blocks);\n}\n\n\n\n\n\nconstexpr int LAST_BLOCKS=STAGES -(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||LAST_BLOCKS>0,\"the stages have room\");\n\n\n\n__device__ inline void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\n"
+"__device__ inline void add_up_in_turn(const Shared&shared,Pipeline&pipeline,u32 adds,float(&sums)[PARTS][TILE_N/2]){\nconst Pipeline first=pipeline;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nu32 add=adds;\npipeline=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\n"
+"u64 a=descriptor(shared.a(pipeline.stage)),b=descriptor(shared.b(pipeline.stage));\nif(part==0)\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply_part(a,b,step,part,add,sums);\nadd=1;\npipeline.advance();\n}\nmultiply_commit();\n}\n"
+"multiply_wait<1>();\n}\n\n\n__device__ inline void add_up_last(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2],\nfloat(&kept)[TILE_N/2]){\nPipeline&pipeline=mine.pipeline;\nint blocks=mine.blocks,in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait(mine.which);\n"
+"if(in_turn<blocks)\nadd_up(shared,pipeline,0,blocks - in_turn,sums);\nif(in_turn)\nadd_up_in_turn(shared,pipeline,in_turn<blocks,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets(mine.which);\n"
+"park(parked_in(shared.a(0),pipeline.stage),mine.thread,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS - 1]);\nmemcpy(kept,sums[PARTS - 1],sizeof kept);\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_options_cuh[] = {
+"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n#include \"codes.h\"\n\n#define GEMMEPI_SPREAD 1\n\n#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n"
+"((GEMMEPI_EPILOGUE&(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS))==(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS)|| \\\n(!GEMMEPI_EXACT&&GEMMEPI_TILE_N<=128&& !GEMMEPI_BIAS_AHEAD&& \\\n(GEMMEPI_EPILOGUE==FLAG_BIAS||GEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_RELU)|| \\\nGEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_GELU_ERF))))\n"
+"#define GEMMEPI_BIAS_FIRST 1\n#endif\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_BUFFERS    1\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n"
+"#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n"
+"#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED     0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE  F32\n#define GEMMEPI_SUMS_ADD   0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100 + __CUDACC_VER_MINOR__;\n"
+"constexpr bool PING_PONG=GEMMEPI_PING_PONG;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS + 1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\n"
+"constexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\nconstexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\n"
+"constexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\n"
+"constexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\n"
+"constexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\n"
+"constexpr int INPUTS=INPUT_AUX +(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\n"
+"constexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\n"
+"constexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\n"
+"static_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\n\nconstexpr bool ELECTS=\nBACKWARD||GATED||WRITES_AUX||ACTIVATION==NONE||ACTIVATION==RELU||ACTIVATION==SILU||ACTIVATION==SQUARED_RELU;\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\n"
+"static_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n",
+"(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\n"
+"static_assert(PRODUCER_REGISTERS + CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_parked_cuh[] = {
+"#line 1 \"src/kernels/sm90/parked.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\nconstexpr u32 FOURS=WARPGROUP*16;\nconstexpr u32 PARKED_STAGES=(PART_BYTES + STAGE_BYTES - 1)/STAGE_BYTES;\n"
+"static_assert(!SHARES_LAST||(PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\nstruct Parked{\nu32 first,rest;\n\n__device__ inline u32 at(u32 four,u32 thread)const{\nu32 offset=four*FOURS;\nreturn(offset<STAGE_BYTES?first + offset:rest +(offset - STAGE_BYTES))+ thread*16;\n"
+"}\n};\n\n__device__ inline Parked parked_in(u32 stages,u32 stage){\nreturn{stages + stage*STAGE_BYTES,stages +(stage + 1==STAGES?0:stage + 1)*STAGE_BYTES};\n}\n\n__device__ inline void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\n"
+"for(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked.at(i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4 + 1]),\"f\"(sums[i*4 + 2]),\"f\"(sums[i*4 + 3])\n: \"memory\");\n}\n"
+"__device__ inline void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i +=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i + 1]),\"=f\"(sums[i + 2]),\"=f\"(sums[i + 3])\n"
+": \"r\"(parked.at(i/4,thread))\n: \"memory\");\n}\n\n\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Parked_columns{\nu32 of_first,of_second;\n\n__device__ inline u32 at(u32 part,u32 thread,int group,int half)const{\n"
+"return(part?of_second:of_first)+ group/BOX_GROUPS*BOX_GROUPS*4*FOURS + thread/32*(FOURS/4)+\n((half*BOX_GROUPS + group%BOX_GROUPS)*32 + thread%32)*4;\n}\n__device__ inline void park(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\n"
+"for(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group + i/HALVES_OUT,i%HALVES_OUT)),\n\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n: \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n"
+"#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32 + lane,group,half)): \"memory\");\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second): \"r\"(at(1,warp*32 + lane,group,half)): \"memory\");\n"
+"of[warp]=first + second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\n__device__ inline Parked_columns columns_parked_in(u32 stages,u32 stage){\nreturn{parked_in(stages,stage).first,parked_in(stages,stage).rest};\n}\n\n"
+"__device__ inline void store_parked_columns(const gemmepi__sm90_params&p,const Tile&tile,const Parked_columns&parked){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32 - 4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\n"
+"int column=tile.n*TILE_COLUMNS + group*GROUP + Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=parked.sum(threadIdx.x%32,group,half);\n}\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_pipeline_cuh[] = {
+"#line 1 \"src/kernels/sm90/pipeline.cuh\"\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n\n\n__device__ inline u32 told_by(u32 thread,u32 rank){\nu32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread - CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row + thread*CLUSTER_M\n"
+":column*CLUSTER_M +(other>=row?other + 1:other);\n}\n\n\nstruct Pipeline{\nShared shared;\nu32 parity,stage;\nbool tells;\nu32 told;\n\n__device__ static inline Pipeline of_loader(const Shared&shared){\nreturn{shared,1,0,false,0};\n}\n\n"
+"__device__ static inline Pipeline of_reader(const Shared&shared,u32 thread,u32 rank){\nbool tells=thread<TELLERS;\nu32 block=told_by(thread,rank);\nreturn{shared,0,0,tells,address_in(shared.empty(0),tells?block:rank)};\n}\n\n__device__ inline void wait_full()const{\n"
+"barrier_wait(shared.full(stage),parity);\n}\n__device__ inline void wait_empty()const{\nbarrier_wait(shared.empty(stage),parity);\n}\n\n__device__ inline void release(u32 which,bool does=true)const{\nif(tells&&does)\nbarrier_arrive(told + which*8);\n}\n__device__ inline u32 last()const{\n"
+"return stage?stage - 1:STAGES - 1;\n}\n__device__ inline void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n\n__device__ inline void skip(int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n};\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_ptx_cuh[] = {
+"#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\n__device__ inline u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank(){\nu32 rank;\n"
+"asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\n"
+"__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\n__device__ inline void cluster_barrier(){\n"
+"asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n__device__ inline void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
+"template<int Registers>__device__ inline void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>__device__ inline void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\n"
+"__device__ inline void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\n__device__ inline void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n"
+"__device__ inline void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\n__device__ inline void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n"
+"\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n__device__ inline void barrier_arrive(u32 barrier_there){\n"
+"asm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\n__device__ inline void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\n"
+"__device__ inline void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\n__device__ inline void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\n"
+"if(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\n"
+"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\n"
+"__device__ inline void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n"
+"\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n__device__ inline void store_output(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\n"
+"asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n__device__ inline void show_to_tma(){\n"
+"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\n",
+"__device__ inline void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>__device__ inline void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_schedule_cuh[] = {
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\n__device__ inline u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\n"
+"return block/CLUSTER;\n}\n\n\n\n__device__ inline Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t - item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\n"
+"u32 height=p.cluster_rows - first<p.band?p.cluster_rows - first:p.band,within=rest - band*of_band;\nu32 column=within/height,row=first + within - column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M + place%CLUSTER_M),(int)(column*CLUSTER_N + place/CLUSTER_M),item};\n}\n\n\n"
+"__device__ inline Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first + nth*work.step,work.rank);\n}\n\n\n__device__ inline int begin_of_k(const gemmepi__sm90_params&p,u32 share){\n"
+"return SPLIT>1?(int)((u32)((p.k + TILE_K - 1)/TILE_K)*share/SPLIT):0;\n}\n__device__ inline int end_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn SPLIT>1?begin_of_k(p,share + 1):(p.k + TILE_K - 1)/TILE_K;\n}\n__device__ inline int blocks_of_k(const gemmepi__sm90_params&p,u32 share){\n"
+"return end_of_k(p,share)- begin_of_k(p,share);\n}\n\n\n__device__ inline int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS + line - half*TILE_COLUMNS + half*(int)p.epilogue.n;\n}\n\n"
+"__device__ inline int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n - tile.n*TILE_COLUMNS - lane_of_row()*2 - group*GROUP;\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_shared_cuh[] = {
+"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE + STAGES*STAGE_BYTES;\n"
+"static constexpr u32 INPUT=OUTPUT + WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=INPUT + WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 EMPTY=FULL + STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY + STAGES*8;\n"
+"static constexpr u32 RECEIVED=INPUT_FULL + WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED +(SPLIT>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS + CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL + CONSUMERS*8;\n"
+"static constexpr u32 BYTES=SUMMED?TOTALS + SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY + CONSUMERS*8:TOTALS;\n\n__device__ inline u32 a(u32 stage)const{\nreturn first + stage*STAGE_BYTES;\n}\n__device__ inline u32 b(u32 stage)const{\nreturn first + stage*STAGE_BYTES + A_BYTES;\n}\n\n"
+"__device__ inline u32 outputs()const{\nreturn first + OUTPUT +(threadIdx.x/32 - 4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\n__device__ inline u32 inputs()const{\nreturn first + INPUT +(threadIdx.x/32 - 4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\n"
+"__device__ inline u32 total(int summer,int line)const{\nreturn first + TOTALS +(summer*16 + line)*8;\n}\n\n__device__ inline u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first + SLOTS + warpgroup*SLOT_BYTES +((half*UNIT_GROUPS + i)*WARPGROUP + thread)*4;\n}\n\n\n"
+"__device__ inline u32 full(u32 stage)const{\nreturn first + FULL + stage*8;\n}\n__device__ inline u32 empty(u32 stage)const{\nreturn first + EMPTY + stage*8;\n}\n__device__ inline u32 input_full()const{\nreturn first + INPUT_FULL +(threadIdx.x/32 - 4)*16;\n}\n"
+"__device__ inline u32 received()const{\nreturn first + RECEIVED;\n}\n__device__ inline u32 slot_full(u32 warpgroup)const{\nreturn first + SLOT_FULL + warpgroup*8;\n}\n__device__ inline u32 slot_empty(u32 warpgroup)const{\nreturn first + SLOT_EMPTY + warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\n"
+"static_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_split_k_cuh[] = {
+"#line 1 \"src/kernels/sm90/split_k.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\n"
+"static_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\n__device__ inline Box_counts boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\n"
+"u32 rows=(u32)p.epilogue.m - tile.m*TILE_M,columns=(u32)p.epilogue.n - tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+ 15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+ BOX_COLUMNS - 1)/BOX_COLUMNS};\n}\n\n__device__ inline u32 received_at(u32 nth,u32 from){\n"
+"return Shared::STAGE +(nth*SPLIT + from)*SENT_BYTES + threadIdx.x%32*16;\n}\n\n\n__device__ inline void send_box(u32 to,u32 received,const Sums_of_box&box){\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(SENDS_ASYNC)\n"
+"asm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto + j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(received)\n: \"memory\");\nelse\n"
+"asm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\n__device__ inline void send_sums(const gemmepi__sm90_params&p,const Tile&tile,const Shared&shared,u32 rank,\n"
+"const float(&sums)[TILE_N/2]){\nBox_counts boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32 - 4;\nif(SENDS_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared.received(),(boxes.rows*boxes.columns + SPLIT - 1 - rank)/SPLIT*SPLIT*SENT_BYTES);\n#pragma unroll\n"
+"for(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows + row;\nShared there={address_in(shared.first,i%SPLIT)};\nu32 to=there.first + received_at(i/SPLIT,rank);\nSums_of_box box=sums_of_box(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\n"
+"continue;\nsend_box(to,there.received(),box);\n}\n}\n\n\n__device__ inline void add_received(const Shared&shared,u32 nth,Sums_of_box&box){\nbox={};\n#pragma unroll 1\nfor(u32 block=0;block<SPLIT;block++)\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\n"
+"float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared.first + received_at(nth,block)+ j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
+"four[i]+=x[i];\n}\n}\n\n\n__device__ inline void finish_received(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank){\nBox_counts boxes=boxes_of(p,tile);\nfor(u32 nth=threadIdx.x/32 - 4;nth*SPLIT + rank<boxes.rows*boxes.columns;nth +=WARPS){\n"
+"u32 i=nth*SPLIT + rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M +(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,finisher.buffers,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nSums_of_box sums;\n"
+"add_received(shared,nth,sums);\nBox_sums none;\nfinish_box(p,finisher,{tile,row,0,group,columns,masks,sums,{false,0,0}},none);\n}\n}\n\n\n__device__ inline void exchange_sums(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\n"
+"const Shared&shared,u32 rank,const float(&sums)[TILE_N/2]){\ncluster_meets();\nsend_sums(p,tile,shared,rank,sums);\nif(SENDS_ASYNC)\nbarrier_wait(shared.received(),0);\nelse\ncluster_barrier();\nfinish_received(p,finisher,tile,shared,rank);\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_totals_cuh[] = {
+"#line 1 \"src/kernels/sm90/totals.cuh\"\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\n\n\n\n\n\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\n"
+"__device__ inline int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across + summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_totals{\n"
+"float at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\n__device__ inline void keep_totals(Slice_totals&totals){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ntotals.before[i]+=totals.at[i];\ntotals.at[i]=0;\n}\n}\n\n\n\n__device__ inline u32 slice_lane(int slice){\n"
+"u32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16 + pair:pair%4*2 + pair/4%2 + pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2 + half;\nreturn(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*LINES_64)+ line*LINE +((unit ^ line%8)<<4);\n}\n"
+"__device__ inline u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane + i*16*LINE;\n}\n\n__device__ inline void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\nlow=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\n"
+"asm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\n__device__ inline void add_stage(u32 lane,Slice_totals&totals){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
+"asm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n: \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\n"
+"float low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\nparts[j]+=low + high;\n}else{\ntotals.at[SUMMED_ROWS?0:j*2]+=low;\ntotals.at[SUMMED_ROWS?0:j*2 + 1]+=high;\n}\n}\nif(SUMMED_ROWS)\ntotals.at[0]+=(parts[0]+ parts[1])+(parts[2]+ parts[3]);\n}\n\n\n"
+"__device__ inline int line_of_total(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8 + lane/2: -1);\n}\n__device__ inline double total_of_slice(const Slice_totals&totals){\ndouble mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\n"
+"double total=(double)totals.before[i]+ totals.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\ntotal +=__shfl_xor_sync(0xffffffffu,total,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\nmine=total;\n}\nreturn mine;\n}\n\n\n\n\n"
+"__device__ inline void store_total_at(const gemmepi__sm90_params&p,u32 item,int at,double total){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums + item*p.sums_stride + at;\nif(GEMMEPI_SUMS_ADD)\ntotal +=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(total);\n}\n"
+"__device__ inline void store_total(const gemmepi__sm90_params&p,const Tile&tile,int line,double total){\nint at=SUMMED==1?tile.m*TILE_M + line:column_of(p,tile,line);\nint left=SUMMED==1?(int)p.epilogue.m - at:(int)p.epilogue.n - tile.n*TILE_COLUMNS - line%TILE_COLUMNS;\nif(left>0)\n"
+"store_total_at(p,tile.item,at,total);\n}\n\n\n__device__ inline void leave_total(const Shared&shared,int summer,double total){\nif(line_of_total()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(shared.total(summer,line_of_total())),\"d\"(total): \"memory\");\n}\n"
+"__device__ inline void store_totals(const gemmepi__sm90_params&p,const Shared&shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble total=0;\nif(slice<0||line_of_total()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble of_block;\n"
+"asm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(of_block)\n",
+": \"r\"(address_in(shared.total(summer,line_of_total()),block))\n: \"memory\");\ntotal +=of_block;\n}\nstore_total(p,tile,slice*16 + line_of_total(),total);\n}\n\n\n\n\n\n__device__ inline void add_operand(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n"
+"int summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\nPipeline pipeline=Pipeline::of_reader(shared,threadIdx.x%32,work.rank);\nint blocks=blocks_of_k(p,work.rank);\n#pragma unroll 1\nfor(u32 t=work.first;t<p.tiles;t +=work.step){\nint slice=slice_of(p,tile_of(p,t,work.rank),summer);\n"
+"u32 lane=shared.first + slice_lane(slice<0?0:slice);\nSlice_totals totals={};\n#pragma unroll 1\nfor(int block=0;block<blocks;block++){\npipeline.wait_full();\nif(slice>=0)\nadd_stage(lane + pipeline.stage*STAGE_BYTES,totals);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE - 1)\nkeep_totals(totals);\n"
+"__syncwarp();\npipeline.release(pipeline.stage);\npipeline.advance();\n}\nif(slice<0)\ncontinue;\ndouble total=total_of_slice(totals);\nif(SPLIT>1)\nleave_total(shared,summer,total);\nelse if(line_of_total()>=0)\nstore_total(p,tile_of(p,t,work.rank),slice*16 + line_of_total(),total);\n}\n"
+"if(SHARES_LAST)\nmeet_summers();\n}\n",
+  NULL};
+#endif
+
+#ifndef GEMMEPI_NO_SM90
+static const char *const gemmepi__source_sm90_wgmma_cuh[] = {
+"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\n__device__ inline void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n__device__ inline void multiply_commit(){\n"
+"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>__device__ inline void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n"
+"#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n"
+"#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n"
+"\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n"
+"\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n"
+"\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n"
+"#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n"
+"#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n"
+"#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\n"
+"GEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n"
+"#define GEMMEPI_TRANSPOSED \"\"\n#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n__device__ inline void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n"
+"\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n"
+"\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\n__device__ inline void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\n"
+"for(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n__device__ inline void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n"
+"__device__ inline u64 descriptor(u32 address){\n",
+"return(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n",
   NULL};
 #endif
 
@@ -8652,6 +8775,60 @@ static const gemmepi__source gemmepi__sources[] = {
   {"reduce.cu", gemmepi__source_reduce_cu},
 #ifndef GEMMEPI_NO_ELEMENTWISE
   {"scaled.cu", gemmepi__source_scaled_cu},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/barriers.cuh", gemmepi__source_sm90_barriers_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/box.cuh", gemmepi__source_sm90_box_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/box_memory.cuh", gemmepi__source_sm90_box_memory_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/column_sums.cuh", gemmepi__source_sm90_column_sums_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/columns.cuh", gemmepi__source_sm90_columns_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/consume.cuh", gemmepi__source_sm90_consume_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/load.cuh", gemmepi__source_sm90_load_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/mask.cuh", gemmepi__source_sm90_mask_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/multiply.cuh", gemmepi__source_sm90_multiply_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/options.cuh", gemmepi__source_sm90_options_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/parked.cuh", gemmepi__source_sm90_parked_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/pipeline.cuh", gemmepi__source_sm90_pipeline_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/ptx.cuh", gemmepi__source_sm90_ptx_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/schedule.cuh", gemmepi__source_sm90_schedule_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/shared.cuh", gemmepi__source_sm90_shared_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/split_k.cuh", gemmepi__source_sm90_split_k_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/totals.cuh", gemmepi__source_sm90_totals_cuh},
+#endif
+#ifndef GEMMEPI_NO_SM90
+  {"sm90/wgmma.cuh", gemmepi__source_sm90_wgmma_cuh},
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
   {"sum.cu", gemmepi__source_sum_cu},
