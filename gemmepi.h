@@ -2579,7 +2579,8 @@ enum {
   GEMMEPI__WANTS_BIAS_FIRST = 16, /* sums that begin with the bias are faster than one loaded ahead */
   GEMMEPI__LEAVES_ROOM_FOR_AUX = 32, /* registers, for a bias loaded ahead where AUX is stored */
   GEMMEPI__IS_NOT_LEAN = 64, /* takes more registers than lean shapes of gemm_sm90.cu have */
-  GEMMEPI__IS_WIDE_IN_SUMS = 128 /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+  GEMMEPI__IS_WIDE_IN_SUMS = 128, /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+  GEMMEPI__WANTS_ELECTED_LANE = 256 /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -2599,12 +2600,12 @@ static const gemmepi__activation_row gemmepi__activations[] = {
   {GEMMEPI__ACTIVATION(RELU),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS | GEMMEPI__SAVES_MASK},
   {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__LEAVES_ROOM_FOR_AUX | GEMMEPI__IS_WIDE_IN_SUMS},
   {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__WANTS_BIAS_FIRST | GEMMEPI__HAS_FORM_OF_LONG_SUMS},
-  {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
   {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
   {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
-  {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
   {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
   {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
@@ -8492,21 +8493,19 @@ static const char *const gemmepi__source_sm90_multiply_cuh[] = {
 
 #ifndef GEMMEPI_NO_SM90
 static const char *const gemmepi__source_sm90_options_cuh[] = {
-"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n#include \"codes.h\"\n\n#define GEMMEPI_SPREAD 1\n\n#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n"
-"((GEMMEPI_EPILOGUE&(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS))==(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS)|| \\\n(!GEMMEPI_EXACT&&GEMMEPI_TILE_N<=128&& !GEMMEPI_BIAS_AHEAD&& \\\n(GEMMEPI_EPILOGUE==FLAG_BIAS||GEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_RELU)|| \\\nGEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_GELU_ERF))))\n"
-"#define GEMMEPI_BIAS_FIRST 1\n#endif\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_BUFFERS    1\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n"
-"#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n"
-"#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED     0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE  F32\n#define GEMMEPI_SUMS_ADD   0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100 + __CUDACC_VER_MINOR__;\n"
-"constexpr bool PING_PONG=GEMMEPI_PING_PONG;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS + 1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\n"
-"constexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\nconstexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\n"
-"constexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\n"
-"constexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\n"
-"constexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\n"
-"constexpr int INPUTS=INPUT_AUX +(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\n"
-"constexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\n"
-"constexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\n"
-"static_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\n\nconstexpr bool ELECTS=\nBACKWARD||GATED||WRITES_AUX||ACTIVATION==NONE||ACTIVATION==RELU||ACTIVATION==SILU||ACTIVATION==SQUARED_RELU;\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\n"
-"static_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n",
+"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_BUFFERS    1\n#define GEMMEPI_PING_PONG  1\n"
+"#define GEMMEPI_CLUSTER_M  2\n#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n"
+"#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS     1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED     0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE  F32\n#define GEMMEPI_SUMS_ADD   0\n#endif\n\n\n\n"
+"constexpr int COMPILER=__CUDACC_VER_MAJOR__*100 + __CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS + 1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\n"
+"constexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\n"
+"constexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\n"
+"constexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n"
+"static_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\n"
+"static_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX +(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\n"
+"constexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\n"
+"constexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\n\n\n"
+"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\n"
+"constexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n"
 "(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\n"
 "static_assert(PRODUCER_REGISTERS + CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n",
   NULL};
@@ -8543,7 +8542,7 @@ static const char *const gemmepi__source_sm90_pipeline_cuh[] = {
 static const char *const gemmepi__source_sm90_ptx_cuh[] = {
 "#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\n__device__ inline u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank(){\nu32 rank;\n"
 "asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\n"
-"__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\n__device__ inline void cluster_barrier(){\n"
+"__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(GEMMEPI_ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\n__device__ inline void cluster_barrier(){\n"
 "asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n__device__ inline void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
 "template<int Registers>__device__ inline void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>__device__ inline void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\n"
 "__device__ inline void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\n__device__ inline void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n"
@@ -13386,6 +13385,30 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
         : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
+/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
+ anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. */
+static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+  const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+  uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
+  if (!fused->applied || fused->shape.split > 1)
+    return 0;
+  if ((epilogue & anew) == anew)
+    return 1;
+  return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
+     (!gemmepi__activation_costs(epilogue) ||
+      gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
+     !gemmepi__wants_exact(problem) && fused->shape.tile_n <= 128 &&
+     !gemmepi__loads_bias_ahead(problem, fused);
+}
+
+/* Whether the lane that speaks to TMA is found by elect.sync: else the compiler puts each of TMA's instructions into a loop over
+ lanes, with which some activations alone are faster. */
+static int gemmepi__elects_lane(const gemmepi__problem *problem) {
+  return gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_AUX) ||
+     !gemmepi__activation_costs(problem->epilogue) ||
+     gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_ELECTED_LANE);
+}
+
 /* >>the choice of a shape */
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
@@ -13724,6 +13747,8 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
         fused->loaded);
   gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
         gemmepi__loads_bias_ahead(problem, fused));
+  gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
+        gemmepi__begins_with_bias(problem, fused), gemmepi__elects_lane(problem));
   gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
         gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
@@ -13745,7 +13770,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
         gemmepi__sm90 *fused) {
   int dtype = problem->common;
-  char prologue[1536], words[160];
+  char prologue[2048], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_fused_defines(&text, problem, fused);
   gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",

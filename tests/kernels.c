@@ -46,7 +46,7 @@ typedef struct kernel {
     char name[96];
     char target[16];
     int arch;
-    char prologue[1024];
+    char prologue[1536];
 } kernel;
 
 static kernel kernels[MAX_KERNELS];

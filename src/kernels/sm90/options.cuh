@@ -1,16 +1,7 @@
 // What the host compiles the kernel for, as one list; and all constants that follow from it for more than one file.
 #pragma once
-#include "codes.h"
 
 #define GEMMEPI_SPREAD 1 // the epilogue finds sums as wgmma leaves them
-// Sums begin with the bias where an addition behind them would show, or would take registers that a gate computed anew lacks.
-#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \
-    ((GEMMEPI_EPILOGUE & (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS)) == (FLAG_GATED | FLAG_UPSTREAM | FLAG_BIAS) || \
-     (!GEMMEPI_EXACT && GEMMEPI_TILE_N <= 128 && !GEMMEPI_BIAS_AHEAD && \
-      (GEMMEPI_EPILOGUE == FLAG_BIAS || GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_RELU) || \
-       GEMMEPI_EPILOGUE == (FLAG_BIAS | CODE_GELU_ERF))))
-#define GEMMEPI_BIAS_FIRST 1
-#endif
 #include "epilogue.cuh"
 
 // >>the host's choices
@@ -33,6 +24,9 @@
 #endif
 #ifndef GEMMEPI_BIAS_AHEAD
 #define GEMMEPI_BIAS_AHEAD 0 // 1: all of a tile's bias is loaded before its sums
+#endif
+#ifndef GEMMEPI_ELECTS
+#define GEMMEPI_ELECTS     1 // the lane that speaks to TMA is found by elect.sync
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED     0 // the operand whose totals over k are wanted: 1 A, 2 B
@@ -99,10 +93,6 @@ constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER >= 1300)
                                  : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
 static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
-// Behind any condition but elect.sync the compiler puts each of TMA's instructions into a loop over lanes. Some activations alone
-// are faster with the loops.
-constexpr bool ELECTS =
-    BACKWARD || GATED || WRITES_AUX || ACTIVATION == NONE || ACTIVATION == RELU || ACTIVATION == SILU || ACTIVATION == SQUARED_RELU;
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
 static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),

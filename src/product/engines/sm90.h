@@ -300,6 +300,30 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
                 : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
+/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
+   anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. */
+static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+    const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+    uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
+    if (!fused->applied || fused->shape.split > 1)
+        return 0;
+    if ((epilogue & anew) == anew)
+        return 1;
+    return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
+           (!gemmepi__activation_costs(epilogue) ||
+            gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
+           !gemmepi__wants_exact(problem) && fused->shape.tile_n <= 128 &&
+           !gemmepi__loads_bias_ahead(problem, fused);
+}
+
+/* Whether the lane that speaks to TMA is found by elect.sync: else the compiler puts each of TMA's instructions into a loop over
+   lanes, with which some activations alone are faster. */
+static int gemmepi__elects_lane(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_AUX) ||
+           !gemmepi__activation_costs(problem->epilogue) ||
+           gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_ELECTED_LANE);
+}
+
 /* >>the choice of a shape */
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
@@ -638,6 +662,8 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->loaded);
     gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
                     gemmepi__loads_bias_ahead(problem, fused));
+    gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
+                    gemmepi__begins_with_bias(problem, fused), gemmepi__elects_lane(problem));
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                     gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
@@ -659,7 +685,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                 gemmepi__sm90 *fused) {
     int dtype = problem->common;
-    char prologue[1536], words[160];
+    char prologue[2048], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_fused_defines(&text, problem, fused);
     gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
