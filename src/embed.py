@@ -8,6 +8,7 @@
 The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation,
 blank lines and most blanks; the compiler still counts lines as the files in src/kernels/ have them, and names those files.
 """
+import itertools
 import pathlib
 import re
 import sys
@@ -16,7 +17,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
 KERNELS = SOURCE / "kernels"
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
-LINE_LIMIT = 300  # characters of a line of literals
+PARTS = 16  # more than any source has, and a test adds one
+LINE_LIMIT = 1000  # characters of a line of literals
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out: files, or folders
 OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
@@ -30,9 +32,10 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])'
 LONGEST_GAP = 6  # lines left out that are counted by empty ones, which take two bytes each in the header
 
 
-MARK = r"[,;=<>?:(){}\[\]|&*/%!]"  # not + and -, which go into numbers such as 0x1e
+MARK = r"[,;=<>?:(){}\[\]|&*/%!]"
 ALONE = r"[,;(){}\[\]]"  # never the beginning or the end of a longer mark
-BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)|(?<={ALONE}) | (?={ALONE})")
+SIGN = r"[+-]"  # which go into numbers such as 0x1e: behind those letters a blank stays
+BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)|(?<={ALONE}) | (?={ALONE})|(?<=[^\WeEpP]) (?={SIGN})|(?<= {SIGN}) (?=\w)")
 
 
 def without_blanks(line):
@@ -92,23 +95,22 @@ def escape(line, ends):
     return line.replace("\\", "\\\\").replace('"', '\\"').replace("??", '?""?') + "\\n" * ends
 
 
-def string_array(path):
-    """Literals of some lines, joined by the compiler into strings below the limit, as an array ended by NULL."""
-    name = "gemmepi__source_" + re.sub(r"\W", "_", name_of(path))
-    out, size = [f"static const char *const {name}[] = {{"], 0
+def row_of(path):
+    """Name and text of a source: literals of some lines, joined by the compiler into strings below the limit."""
+    out, size, parts = [f'{{"{name_of(path)}",\n{{'], 0, 1
     for line, ends in stripped_lines(path):
         text = escape(line, ends)
         if size and size + len(text) > LITERAL_LIMIT:
             out[-1] += ","
             size = 0
+            parts += 1
         if size and len(out[-1]) + len(text) < LINE_LIMIT:
             out[-1] = out[-1][:-1] + text + '"'
         else:
             out.append(f'"{text}"')
         size += len(text)
-    out[-1] += ","
-    out.append("    NULL};")
-    return name, "\n".join(out)
+    assert parts < PARTS - 1, f"{path} is of {parts} parts"
+    return "\n".join(out) + "}},"
 
 
 def codes(types):
@@ -125,24 +127,24 @@ def codes(types):
         + [f"\n#define ACTIVATION_CODES(X) {names}\n\n#endif\n"])
 
 
-def optional(path, text):
+def option_of(path):
     name = name_of(path)
-    option = OPTIONS.get(name) or OPTIONS.get(name.split("/")[0])
-    return f"#ifndef {option}\n{text}\n#endif" if option else text
+    return OPTIONS.get(name) or OPTIONS.get(name.split("/")[0]) or ""
 
 
 def kernels_source():
-    files = sorted(path for path in KERNELS.rglob("*") if path.suffix in (".cu", ".cuh", ".h"))
-    arrays = [string_array(path) for path in files]
-    rows = "\n".join(optional(path, f'    {{"{name_of(path)}", {name}}},') for path, (name, _) in zip(files, arrays))
-    return "\n\n".join(
-        ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */\n"
-         "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>"]
-        + [optional(path, text) for path, (_, text) in zip(files, arrays)]
-        + ["/* By the name that #include lines have; a source is its parts one after another. */\n"
-           "typedef struct gemmepi__source {\n    const char *name;\n    const char *const *parts;\n} gemmepi__source;",
-           "static const gemmepi__source gemmepi__sources[] = {\n" + rows + "\n    {NULL, NULL}};",
-           "#endif\n"])
+    files = [path for path in KERNELS.rglob("*") if path.suffix in (".cu", ".cuh", ".h")]
+    files.sort(key=lambda path: (option_of(path), path))
+    rows = []
+    for option, of_option in itertools.groupby(files, option_of):
+        texts = [row_of(path) for path in of_option]
+        rows += [f"#ifndef {option}", *texts, "#endif"] if option else texts
+    return "\n".join(
+        ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */",
+         "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>\n",
+         "/* By the name that #include lines have; a source is its parts one after another, up to NULL. */",
+         f"typedef struct gemmepi__source {{\n    const char *name;\n    const char *parts[{PARTS}];\n}} gemmepi__source;\n",
+         "static const gemmepi__source gemmepi__sources[] = {", *rows, "{NULL, {NULL}}};\n", "#endif\n"])
 
 
 def without_guard(text):
