@@ -1333,7 +1333,7 @@ static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
     memset(pointer, 0, size);
   else
     (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-        (gemmepi__ull)size);
+      (gemmepi__ull)size);
   return pointer;
 }
 
@@ -1622,7 +1622,7 @@ static void gemmepi__sha256_of(const void *data, size_t size, unsigned char dige
 }
 
 static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE],
-        char text[GEMMEPI__SHA256_HEX_SIZE]) {
+  char text[GEMMEPI__SHA256_HEX_SIZE]) {
   int i;
   for (i = 0; i < GEMMEPI__SHA256_SIZE; i++) {
     text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
@@ -1681,17 +1681,17 @@ static const void *gemmepi__map_key(const gemmepi__map_entry *entry) {
 
 /* The place that holds the pointer to the key's entry, or to the NULL that ends its bucket. There are buckets. */
 static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key,
-        size_t key_size) {
+  size_t key_size) {
   gemmepi__map_entry **place = &map->buckets[hash & (map->bucket_count - 1)];
   while (*place && !((*place)->hash == hash && (*place)->key_size == key_size &&
-        (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
+    (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
     place = &(*place)->next;
   return place;
 }
 
 /* The key's entry, whose value may be read and set, or NULL. */
 static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key,
-        size_t key_size) {
+  size_t key_size) {
   if (map->count == 0)
     return NULL;
   return *gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
@@ -1770,7 +1770,7 @@ static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_
 
 /* Calls visit for every entry, in no order. It may set the entry's value, but neither insert nor remove. */
 static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry),
-        void *user) {
+  void *user) {
   gemmepi__map_entry *entry;
   size_t i;
   for (i = 0; i < map->bucket_count; i++)
@@ -1877,14 +1877,14 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
 }
 
 static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder,
-        const char *name) {
+  const char *name) {
   gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
   gemmepi__append(&text, "%s\\%s", folder->path, name);
   return gemmepi__text_is_cut(&text) ? GEMMEPI__FILE_LONG_NAME : 0;
 }
 
 static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-        void *user) {
+  void *user) {
   char pattern[GEMMEPI__PATH_SIZE];
   WIN32_FIND_DATAA found;
   HANDLE search;
@@ -1938,7 +1938,7 @@ static int gemmepi__file_touch(const gemmepi__folder *folder, const char *name) 
   if (code)
     return code;
   file = CreateFileA(path, FILE_WRITE_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-        NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   if (file == INVALID_HANDLE_VALUE)
     return (int)GetLastError();
   GetSystemTimeAsFileTime(&now);
@@ -1979,14 +1979,14 @@ static unsigned long gemmepi__process_id(void) {
 typedef HANDLE gemmepi__file;
 
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-        uint64_t *size) {
+  uint64_t *size) {
   char path[GEMMEPI__PATH_SIZE];
   LARGE_INTEGER length;
   int code = gemmepi__path_join(path, folder, name);
   if (code)
     return code;
   *file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
-        OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   if (*file == INVALID_HANDLE_VALUE)
     return (int)GetLastError();
   if (!GetFileSizeEx(*file, &length)) {
@@ -2144,7 +2144,7 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
 }
 
 static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-        void *user) {
+  void *user) {
   struct dirent *entry;
   DIR *listing;
   int descriptor =
@@ -2211,11 +2211,11 @@ typedef int gemmepi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-        uint64_t *size) {
+  uint64_t *size) {
   struct stat status;
   int code = 0;
   *file = gemmepi__openat(folder->descriptor, name,
-        O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
+    O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
   if (*file < 0)
     return errno;
   if (fstat(*file, &status) != 0)
@@ -2232,7 +2232,7 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
 
 static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
   *file = gemmepi__openat(folder->descriptor, name,
-        O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+    O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
   return *file < 0 ? errno : 0;
 }
 
@@ -2306,8 +2306,8 @@ static int gemmepi__folder_make(const char *path) {
  nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
  file that shrinks meanwhile gives what it still had. */
 static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
-        const gemmepi_allocator *allocator, size_t most, unsigned char **data,
-        size_t *size) {
+  const gemmepi_allocator *allocator, size_t most, unsigned char **data,
+  size_t *size) {
   gemmepi__file file;
   uint64_t length = 0;
   unsigned char *bytes = NULL;
@@ -2340,7 +2340,7 @@ static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
 /* Writes a new file, one that nobody else can read. What a failing call wrote is gone again, unless the name was
  taken. */
 static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
-        const gemmepi__file_piece *pieces, int count) {
+  const gemmepi__file_piece *pieces, int count) {
   gemmepi__file file;
   uint64_t size = 0;
   int i, close_code, code;
@@ -2373,14 +2373,14 @@ static long gemmepi__file_counter; /* of files written aside by this process */
  renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
  torn, so what reads it must check it. */
 static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
-        const gemmepi__file_piece *pieces, int count) {
+  const gemmepi__file_piece *pieces, int count) {
   char aside[512];
   int code = 0, attempt;
   /* other machines that share the folder, and containers, have processes with the same id */
   for (attempt = 0; attempt < 100; attempt++) {
     gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
     gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(),
-        (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
+      (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
     if (gemmepi__text_is_cut(&text))
       return GEMMEPI__FILE_LONG_NAME;
     code = gemmepi__file_write_new(folder, aside, pieces, count);
@@ -2450,8 +2450,8 @@ static void *gemmepi__library_open(const char *name, char *reason, size_t size) 
   /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
    may have put it */
   void *library = (void *)LoadLibraryExA(name, NULL,
-        gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
-        : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+    : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
   if (!library)
     snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
 #else
@@ -2729,7 +2729,7 @@ static double gemmepi__times_density(double factor, double x) {
 static double gemmepi__normal(double x) {
   double within = x > 40 ? 40 : x;
   return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
-       0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+    0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
 }
 
 /* log(1 + exp(x)), accurate in the left tail */
@@ -2799,8 +2799,8 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
     within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
     return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-        (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-        argument);
+      (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+      argument);
   case GEMMEPI_GELU_ERF:
     if (x < -30)
       return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
@@ -2904,7 +2904,7 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
 /* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
  subnormal, or the larger one */
 static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
-        double gate) {
+  double gate) {
   double both = dy * value, size = fabs(both), first = both, last = 1;
   if (gemmepi__selects_0(activation, gate))
     return 0;
@@ -3040,15 +3040,15 @@ static gemmepi_status gemmepi__refuse_flag(int field, const gemmepi__flag_row *r
       there = i;
   if (strcmp(gemmepi__fields[there].desc, gemmepi__fields[here].desc) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in desc.%s",
-        gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
+      gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
   for (i = 0; is_layers && i < GEMMEPI__COUNT(gemmepi__layers_flags); i++)
     if (row->flag == gemmepi__layers_flags[i].flag)
       return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
         gemmepi__fields[here].name, row->name, gemmepi__flag(gemmepi__layers_flags[i].instead)->name);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
-        gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
-        gemmepi__fields[there].name);
+    gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
+    gemmepi__fields[there].name);
 }
 
 /* Whether a field has but its own flags, and, where `others` says so, further bits that are checked elsewhere. */
@@ -3070,8 +3070,8 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
       GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
       gemmepi__activation_name(flags), field == GEMMEPI__OF_PRODUCT ? "epilogue" : "activation");
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
-        (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
+    "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
+    (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
 }
 /* What an epilogue is made of, which compositions have a meaning, and how they are called. */
 
@@ -3218,8 +3218,8 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
   if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) &&
     gemmepi__activation(epilogue) != GEMMEPI_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
-        name);
+      "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
+      name);
   return GEMMEPI_OK;
 }
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
@@ -3350,8 +3350,8 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
   if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-        (long long)size,
-        size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
+      (long long)size,
+      size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
   return GEMMEPI_OK;
 }
 
@@ -3362,8 +3362,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
   const char *unit = mask ? "bits" : "elements";
   if (view->ld < 0 || view->batch_stride < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-        view->ld < 0 ? "ld" : "batch_stride",
-        (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+      view->ld < 0 ? "ld" : "batch_stride",
+      (long long)(view->ld < 0 ? view->ld : view->batch_stride));
   if (view->ld == 0)
     view->ld = view->length ? view->length : 1;
   if (mask && given_ld == 0)
@@ -3376,8 +3376,8 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
       (long long)(view->ld % 128 ? view->ld : view->batch_stride));
   if (view->ld < view->length)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
-        (long long)view->ld, (long long)view->length, unit);
+      "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+      (long long)view->ld, (long long)view->length, unit);
   item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
   end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
   if (end < 0)
@@ -3421,7 +3421,7 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
 /* The types that a tensor beside a and b may have: bit 1 << dtype. */
 #define GEMMEPI__MATRIX_TYPES \
   (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 | 1u << GEMMEPI_E5M2 | \
-  1u << GEMMEPI_I8)
+    1u << GEMMEPI_I8)
 #define GEMMEPI__VECTOR_TYPES (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16)
 
 static uint32_t gemmepi__side_types(const gemmepi__problem *problem, int operand) {
@@ -3445,7 +3445,7 @@ static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtyp
 }
 
 static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
-        gemmepi_dtype dtype) {
+  gemmepi_dtype dtype) {
   char accepted[128];
   gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
   uint32_t types = gemmepi__side_types(problem, operand);
@@ -3457,13 +3457,13 @@ static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem,
   gemmepi__append_types(&text, types);
   if (operand == GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-        gemmepi__dtype(dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
+      "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+      gemmepi__dtype(dtype)->name,
+      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
-        name, gemmepi__dtype(dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+    name, gemmepi__dtype(dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
 }
 
 /* The type of a tensor that the caller left open, given d's. */
@@ -3477,8 +3477,8 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 
 /* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
 static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
-        int64_t length, int64_t ld, int64_t batch_stride,
-        int32_t alignment) {
+  int64_t length, int64_t ld, int64_t batch_stride,
+  int32_t alignment) {
   gemmepi__view *view = &problem->views[operand];
   int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
   char name[32];
@@ -3499,7 +3499,7 @@ static int64_t gemmepi__blocks_of_128(int64_t extent) {
 
 /* The scales of a matrix whose rows (columns for b) number `outer`; k is used for a and b alone. */
 static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand, const gemmepi_scale *scale,
-        int64_t outer, int64_t k) {
+  int64_t outer, int64_t k) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
@@ -3511,19 +3511,19 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
       name, (int)scale->mode, GEMMEPI__UNINITIALISED);
   if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
-        (long long)scale->batch_stride);
+      "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+      (long long)scale->batch_stride);
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
   if (view->bits == 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
-        (int)scale->mode);
+      "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+      (int)scale->mode);
   if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
-        name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
-        gemmepi__takes_scale(view->dtype) ? "the result is in I32"
-        : "accepted with E4M3, E5M2 and I8");
+      name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
+      gemmepi__takes_scale(view->dtype) ? "the result is in I32"
+      : "accepted with E4M3, E5M2 and I8");
   if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -3536,10 +3536,10 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
   case GEMMEPI_SCALE_VECTOR_128:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
-        16);
+      16);
   case GEMMEPI_SCALE_BLOCK_128:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
-        (steps + 3) / 4 * 4, scale->batch_stride, 16);
+      (steps + 3) / 4 * 4, scale->batch_stride, 16);
   default:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, 1, 1, scale->batch_stride, 4);
   }
@@ -3553,10 +3553,10 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
     return GEMMEPI_OK;
   if (of == GEMMEPI__AUX && !view->written)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+      "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
   if (view->bits == 1 || dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
-        view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+      view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
   problem->views[operand].written = 1;
   return gemmepi__take_numbers(problem, operand, dtype, 1, 1, 1, 0, dtype == GEMMEPI_F64 ? 8 : 4);
 }
@@ -3569,8 +3569,8 @@ static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gem
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
 static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operand,
-        const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
-        int64_t rows, int64_t columns, gemmepi_order order) {
+  const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
+  int64_t rows, int64_t columns, gemmepi_order order) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
@@ -3578,9 +3578,9 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   gemmepi_status status = GEMMEPI_OK;
   if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
-        matrix->transposed,
-        is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
-        matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+      matrix->transposed,
+      is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
+      matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
   view->transposed = matrix->transposed;
   view->lines = lines_are_rows ? rows : columns;
@@ -3604,12 +3604,12 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     status = gemmepi__check_view(view, name, problem->batch);
   if (!status)
     status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
-        operand == GEMMEPI__B ? rows : columns);
+      operand == GEMMEPI__B ? rows : columns);
   return status;
 }
 
 static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
-        const gemmepi_vector *vector, int64_t length) {
+  const gemmepi_vector *vector, int64_t length) {
   gemmepi__view *view = &problem->views[operand];
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
@@ -3629,7 +3629,7 @@ static const char *const gemmepi__compute_names[] = {"DEFAULT", "F32", "TF32", "
 
 /* The arithmetic of operands whose values `common` holds, and of a result in d. */
 static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-        gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
+  gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
   gemmepi_compute compute = desc->compute;
   int common = gemmepi__common_dtype((int)a, (int)b);
   int fits;
@@ -3676,7 +3676,7 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
     return gemmepi__refuse_dtype(name, dtype);
   if (dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.dtype is I32, which is for results of I8 operands", name);
+      "desc.%s.dtype is I32, which is for results of I8 operands", name);
   return GEMMEPI_OK;
 }
 
@@ -3688,8 +3688,8 @@ static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const ge
     status = gemmepi__check_factor_dtype("b", b);
   if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
-        gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
+      "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+      gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
   if (!status)
     status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
   if (!status)
@@ -3708,9 +3708,9 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
   gemmepi__append_epilogue(&text, problem->epilogue);
   if (!gemmepi__activation_has(problem->epilogue, GEMMEPI__OF_INTEGERS))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-        "others need a floating-point or I8 result",
-        name);
+      "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
+      "others need a floating-point or I8 result",
+      name);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -3720,24 +3720,24 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
 
 /* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
 static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
-        const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
-        gemmepi_dtype default_dtype, int64_t along) {
+  const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
+  gemmepi_dtype default_dtype, int64_t along) {
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
   return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
-        by_rows ? along : desc->n, desc->order);
+    by_rows ? along : desc->n, desc->order);
 }
 
 static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-        int64_t along) {
+  int64_t along) {
   int64_t result = gemmepi__result_columns(desc->epilogue, along);
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_status status = gemmepi__check_integer_epilogue(problem);
   if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
     status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
-        gemmepi__aux_columns(desc->epilogue, along));
+      gemmepi__aux_columns(desc->epilogue, along));
   if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
     status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
-        gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
+      gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
   if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
     status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
   if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
@@ -3785,26 +3785,26 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
 static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
-        double parameter) {
+  double parameter) {
   if (has_parameter != 0 && has_parameter != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
-        has_parameter, GEMMEPI__UNINITIALISED);
+      has_parameter, GEMMEPI__UNINITIALISED);
   if (!has_parameter && parameter == 0)
     return GEMMEPI_OK;
   if (gemmepi__default_parameter(epilogue) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-        "it and desc.has_parameter 0 (in a short call NAN)",
-        parameter, gemmepi__activation_name(epilogue));
+      "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+      "it and desc.has_parameter 0 (in a short call NAN)",
+      parameter, gemmepi__activation_name(epilogue));
   if (!has_parameter)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
-        parameter == parameter
-        ? "set that to 1"
-        : "leave it 0 for the default (NAN is for the short calls)");
+      "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+      parameter == parameter
+      ? "set that to 1"
+      : "leave it 0 for the default (NAN is for the short calls)");
   if (parameter - parameter != 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-        parameter);
+      parameter);
   return GEMMEPI_OK;
 }
 
@@ -3813,7 +3813,7 @@ static gemmepi_status gemmepi__check_range_of_parameter(double parameter, int ac
   if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+    "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
@@ -3832,12 +3832,12 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
       desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
   if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+      "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
   if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-        "written has no one scale: give c with its own scale and args.beta",
-        (int)desc->d.scale.mode);
+      "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+      "written has no one scale: give c with its own scale and args.beta",
+      (int)desc->d.scale.mode);
   return GEMMEPI_OK;
 }
 
@@ -3862,8 +3862,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     return status;
   if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
-        (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
+      "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+      (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_epilogue(desc->epilogue);
   if (!status)
     status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
@@ -3883,7 +3883,7 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
 static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
-        gemmepi__problem *problem) {
+  gemmepi__problem *problem) {
   gemmepi_matrix c;
   gemmepi_dtype d;
   gemmepi_status status;
@@ -3907,14 +3907,14 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   result = gemmepi__result_columns(desc->epilogue, along);
   if (result < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s is %lld; with GATED it counts both halves and must be even",
-        desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
+      "desc.%s is %lld; with GATED it counts both halves and must be even",
+      desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
   status = gemmepi__take_operands(problem, desc);
   if (!status)
     status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
   if (!status)
     status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
-        desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
   if (status)
     return status;
   c = desc->c;
@@ -3968,7 +3968,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
-        gemmepi_epilogue_needs *needs) {
+  gemmepi_epilogue_needs *needs) {
   gemmepi__problem problem;
   gemmepi_status status;
   if (!needs)
@@ -4215,7 +4215,7 @@ static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
 /* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
  *begin to *end. */
 static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
-        int64_t *end) {
+  int64_t *end) {
   int i;
   *begin = 0;
   *end = layout->size;
@@ -4231,7 +4231,7 @@ static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout
 /* The equation of a byte in p that is one in q, q counted from its end so that all terms have one sign. 0 where the
  ranges are apart. */
 static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance,
-        gemmepi__equation *equation) {
+  gemmepi__equation *equation) {
   int64_t p_begin, p_end, q_begin, q_end;
   equation->count = 0;
   gemmepi__add_axes(equation, p, &p_begin, &p_end);
@@ -4304,7 +4304,7 @@ typedef struct gemmepi__arguments {
 
 /* Casts the const of inputs away: the one place where args becomes a table. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
-        void **pointers) {
+  void **pointers) {
   int swap = problem->exchanged;
   const void *inputs[GEMMEPI__AMAX_D];
   inputs[GEMMEPI__A] = swap ? args->b : args->a;
@@ -4350,32 +4350,32 @@ static const char *gemmepi__flags_for(int operand) {
 }
 
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
-        const void *pointer) {
+  const void *pointer) {
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
   const char *argument = gemmepi__argument_name(problem, operand);
   if (operand >= GEMMEPI__AMAX_D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
-        argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
-        operand == GEMMEPI__AMAX_D ? "D" : "AUX");
+      argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
+      operand == GEMMEPI__AMAX_D ? "D" : "AUX");
   if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
-        argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
-        pointer ? "NONE" : "not NONE");
+      argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
+      pointer ? "NONE" : "not NONE");
   if (operand <= GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
   gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   if (pointer)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-        argument, pointer, name, gemmepi__flags_for(operand));
+      "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+      argument, pointer, name, gemmepi__flags_for(operand));
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
-        name);
+    name);
 }
 
 /* An operand without a byte needs no pointer; C needs one where it is read. */
 static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand) {
+  int operand) {
   if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
     return !arguments->uses_c;
   return problem->views[operand].bytes == 0;
@@ -4385,18 +4385,18 @@ static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arg
 static gemmepi_status gemmepi__check_c(const gemmepi__problem *problem, const gemmepi_matmul_args *args) {
   if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
-        "beta NULL",
-        args->c ? "c" : "beta");
+      "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
+      "beta NULL",
+      args->c ? "c" : "beta");
   if (args->c && !args->beta)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.c is given but args.beta is NULL, so c would not be added; point beta to "
-        "a factor (0 is one), or leave c NULL");
+      "args.c is given but args.beta is NULL, so c would not be added; point beta to "
+      "a factor (0 is one), or leave c NULL");
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   uint32_t given = 0;
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -4428,7 +4428,7 @@ static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int 
 }
 
 static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   int i;
   for (i = 0; i < problem->count; i++) {
     int operand = problem->list[i];
@@ -4454,7 +4454,7 @@ static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
 }
 
 static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
-        const gemmepi__view *q) {
+  const gemmepi__view *q) {
   return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
      (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
@@ -4477,7 +4477,7 @@ static gemmepi__layout gemmepi__layout_of_view(const gemmepi__view *view, int64_
 
 /* Whether two views share a byte, q beginning `distance` bytes after p: GEMMEPI__APART and so on. */
 static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch,
-        int64_t distance) {
+  int64_t distance) {
   gemmepi__layout first = gemmepi__layout_of_view(p, batch), second = gemmepi__layout_of_view(q, batch);
   return gemmepi__layouts_share(&first, &second, distance);
 }
@@ -4485,7 +4485,7 @@ static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, 
 /* Whether the output and another operand are in each other's way: GEMMEPI__APART and so on. The quick answer, by ranges, is the
  usual one. */
 static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
-        int other) {
+  int other) {
   const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
   uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
        q_begin = (uintptr_t)arguments->pointers[other];
@@ -4524,8 +4524,8 @@ static gemmepi_status gemmepi__refuse_in_place(const gemmepi__problem *problem, 
 }
 
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments, int output, int other,
-        int shares) {
+  const gemmepi__arguments *arguments, int output, int other,
+  int shares) {
   int may_be_d = output == GEMMEPI__D && gemmepi__may_be_d(problem, other);
   if (may_be_d && arguments->pointers[output] == arguments->pointers[other])
     return gemmepi__refuse_in_place(problem, other);
@@ -4539,13 +4539,13 @@ static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
 
 /* Every output against those after it in the list, which has the outputs first. */
 static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   int i, j, shares;
   for (i = 0; i < problem->outputs; i++)
     for (j = i + 1; j < problem->count; j++)
       if ((shares = gemmepi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
         return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j],
-        shares);
+          shares);
   return GEMMEPI_OK;
 }
 
@@ -4558,7 +4558,7 @@ static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, i
 
 /* These are operands, too: kernels load a double, when some of D may be written. */
 static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   gemmepi__layout number, written;
   int which, i;
   number.rank = 0;
@@ -4578,9 +4578,9 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
         (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
         gemmepi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
-        gemmepi__argument_name(problem, problem->list[i]), output,
-        (long long)view->bytes, name, pointer);
+          "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
+          gemmepi__argument_name(problem, problem->list[i]), output,
+          (long long)view->bytes, name, pointer);
     }
   }
   return GEMMEPI_OK;
@@ -4588,8 +4588,8 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
 
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments, const void *workspace,
-        size_t needed) {
+  const gemmepi__arguments *arguments, const void *workspace,
+  size_t needed) {
   uintptr_t begin = (uintptr_t)workspace;
   const void *pointer;
   int operand, which;
@@ -4616,14 +4616,14 @@ static gemmepi_status gemmepi__check_whole(const char *name, double value) {
   if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
-        value);
+    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
+    value);
 }
 
 /* args -> arguments, or the sentence that says what is wrong with them. */
 static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
-        const gemmepi_matmul_args *args,
-        gemmepi__arguments *arguments) {
+  const gemmepi_matmul_args *args,
+  gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
   if (status)
@@ -4844,7 +4844,7 @@ static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
 
 /* The elements that lie before and after the first one, if there is any. */
 static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
-        const int64_t *stride) {
+  const int64_t *stride) {
   int64_t before = 0, after = 0,
       size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
   int d;
@@ -4879,21 +4879,21 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
       "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name,
       dtype,
       gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
-        : "no gemmepi_dtype");
+      : "no gemmepi_dtype");
   if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name,
-        tensor->rank,
-        tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
+      tensor->rank,
+      tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
   if (tensor->rank && !tensor->shape)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
-        tensor->rank);
+      tensor->rank);
   if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
-        (gemmepi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
+      "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
+      (gemmepi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
   if (tensor->offset > (size_t)GEMMEPI__MAX_ELEMENTS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
-        (gemmepi__ull)tensor->offset);
+      (gemmepi__ull)tensor->offset);
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] < 0)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative",
@@ -4917,19 +4917,19 @@ static void gemmepi__append_shape(gemmepi__text *text, int rank, const int64_t *
 }
 
 static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gemmepi_tensor *tensor,
-        int which, const char *rule) {
+  int which, const char *rule) {
   char mine[200], its[200];
   gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
   gemmepi__append_shape(&given, tensor->rank, tensor->shape);
   gemmepi__append_shape(&wanted, task->rank, task->shape);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
-        gemmepi__tensor_names[which], mine, its, rule);
+    gemmepi__tensor_names[which], mine, its, rule);
 }
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
  halved: the axis on which it has twice the extent, or -1. */
 static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
-        int halved) {
+  int halved) {
   gemmepi__operand *operand = &task->operands[which];
   int64_t stride[GEMMEPI__MAX_RANK];
   int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
@@ -4967,7 +4967,7 @@ static gemmepi_status gemmepi__check_axis(const char *name, int axis, int rank, 
   if (*result >= 0 && *result < rank)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
-        axis, rank, -rank, rank - 1);
+    axis, rank, -rank, rank - 1);
 }
 
 /* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
@@ -5001,7 +5001,7 @@ static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
         gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
     if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
-        gemmepi_dtype_size((gemmepi_dtype)first) == 2))
+      gemmepi_dtype_size((gemmepi_dtype)first) == 2))
       return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
@@ -5040,49 +5040,49 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
   }
   if (!outputs)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
-        row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+      row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
-        const gemmepi__operation_row *row, int is_split) {
+  const gemmepi__operation_row *row, int is_split) {
   gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && !row->has_activation && desc->activation)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation is 0x%llx; the operation %s has none: leave it 0",
-        (gemmepi__ull)desc->activation, row->name);
+      "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+      (gemmepi__ull)desc->activation, row->name);
   if (!status && !is_split && desc->activation & GEMMEPI_GATE_FIRST)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+      "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
   if (status)
     return status;
   if (desc->flags & ~row->flags)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has %s; the operation %s has no use for it",
-        gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
+      "desc.flags has %s; the operation %s has no use for it",
+      gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
   if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-        row->has_halves ? "with b nothing is split: leave it 0"
-        : "the operation has none: leave it 0");
+      row->has_halves ? "with b nothing is split: leave it 0"
+      : "the operation has none: leave it 0");
   if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-        (gemmepi__ull)desc->alignment);
+      "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+      (gemmepi__ull)desc->alignment);
   if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
-        GEMMEPI__UNINITIALISED);
+      "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
+      GEMMEPI__UNINITIALISED);
   if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-        row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
-        : "scales go with CAST alone");
+      row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
+      : "scales go with CAST alone");
   if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+      "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -5099,7 +5099,7 @@ static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gem
       gemmepi__dtype((gemmepi_dtype)y)->name);
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+      "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
   return GEMMEPI_OK;
 }
 
@@ -5138,7 +5138,7 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
       repeats = GEMMEPI__SHARED;
   if (!repeats && operand->pointer != which) /* two halves of one tensor */
     repeats = gemmepi__layouts_share(&layout, &layout,
-        operand->offset - task->operands[operand->pointer].offset);
+      operand->offset - task->operands[operand->pointer].offset);
   if (!repeats)
     repeats = gemmepi__layout_repeats(&layout);
   if (repeats)
@@ -5147,8 +5147,8 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
       "%s is written, but its strides put several of its elements into the same place%s",
       gemmepi__tensor_names[operand->pointer],
       repeats == GEMMEPI__UNDECIDED
-        ? ", or so close that telling would take too long: write a dense tensor"
-        : "");
+      ? ", or so close that telling would take too long: write a dense tensor"
+      : "");
   return GEMMEPI_OK;
 }
 
@@ -5165,7 +5165,7 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
     return status;
   if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
     return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
-        "y has one axis, of the extent of the one kept");
+      "y has one axis, of the extent of the one kept");
   gemmepi__take_strides(desc->y, stride);
   y->is_sum = 1;
   for (d = 0; d < task->rank; d++)
@@ -5191,7 +5191,7 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
 
 /* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
 static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
-        gemmepi__task *task) {
+  gemmepi__task *task) {
   const gemmepi_tensor *tensors[GEMMEPI__TENSORS], *shaped;
   const gemmepi__operation_row *row;
   int is_split, axis = -1, t;
@@ -5519,13 +5519,13 @@ enum {
   X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal)) \
   X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count)) \
   X(device_get_name, cuDeviceGetName, gemmepi__cu_result, \
-   (char *name, int size, gemmepi__cu_device device)) \
+    (char *name, int size, gemmepi__cu_device device)) \
   X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result, \
-   (int *value, int attribute, gemmepi__cu_device device)) \
+    (int *value, int attribute, gemmepi__cu_device device)) \
   X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result, \
-   (gemmepi__cu_context * context, gemmepi__cu_device device)) \
+    (gemmepi__cu_context * context, gemmepi__cu_device device)) \
   X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result, \
-   (gemmepi__cu_device device)) \
+    (gemmepi__cu_device device)) \
   X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context)) \
   X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context)) \
   X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context)) \
@@ -5534,40 +5534,40 @@ enum {
   X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size)) \
   X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer)) \
   X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result, \
-   (void *value, int attribute, gemmepi__cu_deviceptr pointer)) \
+    (void *value, int attribute, gemmepi__cu_deviceptr pointer)) \
   X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result, \
-   (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream)) \
+    (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream)) \
   X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result, \
-   (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream)) \
+    (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream)) \
   X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result, \
-   (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream)) \
+    (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream)) \
   X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags)) \
   X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream)) \
   X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream)) \
   X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result, \
-   (gemmepi__cu_stream stream, int *status)) \
+    (gemmepi__cu_stream stream, int *status)) \
   X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result, \
-   (int *mode)) \
+    (int *mode)) \
   X(module_load_data, cuModuleLoadData, gemmepi__cu_result, \
-   (gemmepi__cu_module * module, const void *image)) \
+    (gemmepi__cu_module * module, const void *image)) \
   X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module)) \
   X(module_get_function, cuModuleGetFunction, gemmepi__cu_result, \
-   (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name)) \
+    (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name)) \
   X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result, \
-   (gemmepi__cu_function function, int attribute, int value)) \
+    (gemmepi__cu_function function, int attribute, int value)) \
   X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gemmepi__cu_result, \
-   (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents, \
-   const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, \
-   int promotion, int fill)) \
+    (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents, \
+    const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, \
+    int promotion, int fill)) \
   X(tensor_map_replace_address, cuTensorMapReplaceAddress, gemmepi__cu_result, \
-   (gemmepi__cu_tensor_map * map, void *address)) \
+    (gemmepi__cu_tensor_map * map, void *address)) \
   X(launch_kernel, cuLaunchKernel, gemmepi__cu_result, \
-   (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
-   unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, \
-   void **parameters, void **extra)) \
+    (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
+    unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, \
+    void **parameters, void **extra)) \
   X(launch_kernel_ex, cuLaunchKernelEx, gemmepi__cu_result, \
-   (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters, \
-   void **extra)) \
+    (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters, \
+    void **extra)) \
   X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name)) \
   X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text))
 
@@ -5582,14 +5582,14 @@ typedef struct gemmepi__driver {
 
 /* The status and the sentence for an error code of the driver; what says what was being done. */
 static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result,
-        const char *what) {
+  const char *what) {
   const char *name = NULL, *text = NULL;
   driver->get_error_name(result, &name);
   driver->get_error_string(result, &text);
   return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_CUDA_ERROR,
-        "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
-        result, text ? text : "for which it has no text");
+    : GEMMEPI_CUDA_ERROR,
+    "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
+    result, text ? text : "for which it has no text");
 }
 /* NVRTC's interface, as far as it is used; declared by hand as the driver's in driver.h. */
 
@@ -5619,18 +5619,18 @@ enum {
   X(get_num_supported_archs, nvrtcGetNumSupportedArchs, gemmepi__nvrtc_result, (int *count)) \
   X(get_supported_archs, nvrtcGetSupportedArchs, gemmepi__nvrtc_result, (int *archs)) \
   X(create_program, nvrtcCreateProgram, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program * program, const char *source, const char *name, int header_count, \
-   const char *const *headers, const char *const *header_names)) \
+    (gemmepi__nvrtc_program * program, const char *source, const char *name, int header_count, \
+    const char *const *headers, const char *const *header_names)) \
   X(destroy_program, nvrtcDestroyProgram, gemmepi__nvrtc_result, (gemmepi__nvrtc_program * program)) \
   X(compile_program, nvrtcCompileProgram, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program program, int option_count, const char *const *options)) \
+    (gemmepi__nvrtc_program program, int option_count, const char *const *options)) \
   X(get_cubin_size, nvrtcGetCUBINSize, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program program, size_t * size)) \
+    (gemmepi__nvrtc_program program, size_t * size)) \
   X(get_cubin, nvrtcGetCUBIN, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *cubin)) \
   X(get_ptx_size, nvrtcGetPTXSize, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, size_t * size)) \
   X(get_ptx, nvrtcGetPTX, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *ptx)) \
   X(get_program_log_size, nvrtcGetProgramLogSize, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program program, size_t * size)) \
+    (gemmepi__nvrtc_program program, size_t * size)) \
   X(get_program_log, nvrtcGetProgramLog, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *log))
 
 /* Filled by gemmepi__load_nvrtc; then every function is there. */
@@ -5645,11 +5645,11 @@ typedef struct gemmepi__nvrtc {
 
 /* The status and the sentence for an error code of NVRTC; what says what was being done. */
 static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result,
-        const char *what) {
+  const char *what) {
   const char *name = nvrtc->get_error_string(result);
   return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_COMPILE_ERROR,
-        "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
+    : GEMMEPI_COMPILE_ERROR,
+    "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
 }
 /* cuBLASLt's interface, as far as it is used; declared by hand as the driver's in driver.h. */
 
@@ -5814,30 +5814,30 @@ enum {
   X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle)) \
   X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle)) \
   X(matmul, cublasLtMatmul, gemmepi__lt_status, \
-   (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a, \
-   gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, \
-   const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, \
-   const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream)) \
+    (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a, \
+    gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, \
+    const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, \
+    const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream)) \
   X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status, \
-   (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type)) \
+    (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type)) \
   X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size)) \
+    (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size)) \
   X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written)) \
+    (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written)) \
   X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status, \
-   (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld)) \
+    (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld)) \
   X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size)) \
+    (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size)) \
   X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status, \
-   (gemmepi__lt_preference * preference, size_t size)) \
+    (gemmepi__lt_preference * preference, size_t size)) \
   X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size)) \
+    (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size)) \
   X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status, \
-   (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a, \
-   gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d, \
-   gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned)) \
+    (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a, \
+    gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d, \
+    gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned)) \
   X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status, \
-   (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
+    (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
 
 /* Filled by gemmepi__load_cublaslt; then every function is there. */
 typedef struct gemmepi__cublaslt {
@@ -5851,12 +5851,12 @@ typedef struct gemmepi__cublaslt {
 
 /* The status and the sentence for an error code of cuBLASLt; what says what was being done. */
 static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result,
-        const char *what) {
+  const char *what) {
   const char *name = lt->get_status_name(result), *text = lt->get_status_string(result);
   return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_CUBLAS_ERROR,
-        "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
-        text ? text : "for which it has no text");
+    : GEMMEPI_CUBLAS_ERROR,
+    "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
+    text ? text : "for which it has no text");
 }
 /* Finds the CUDA driver, NVRTC and cuBLASLt on this machine and takes their functions.
 
@@ -6310,10 +6310,10 @@ static int gemmepi__check_version(gemmepi__search *search, const char *from) {
     gemmepi__note_reason(search, "%s does not tell its version", from);
   else if (major < GEMMEPI__OLDEST_CUDA_MAJOR)
     gemmepi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from,
-        major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
+      major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
   else if (newest && major > newest)
     gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from,
-        major, minor, newest);
+      major, minor, newest);
   else
     return 1;
   return 0;
@@ -6388,7 +6388,7 @@ static int gemmepi__try_places(gemmepi__search *search) {
       search->from_environment = places->roots[r][0] == '$';
       for (f = 0; places->folders[f]; f++)
         if (gemmepi__join(pattern, root, places->folders[f], "") &&
-        gemmepi__try_pattern(search, "", pattern))
+          gemmepi__try_pattern(search, "", pattern))
         return 1;
     }
   return 0;
@@ -6468,7 +6468,7 @@ static gemmepi_status gemmepi__library_not_found(const gemmepi__search *search) 
  not NULL, has room for GEMMEPI__PATH_SIZE bytes and gets the file's path. Unless that succeeds, the functions have
  no meaning. */
 static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const gemmepi__library_row *row,
-        void *functions, void **library, int *version, char *file) {
+  void *functions, void **library, int *version, char *file) {
   gemmepi__search search;
   memset(&search, 0, sizeof search);
   search.loader = loader;
@@ -6481,8 +6481,8 @@ static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const
   if (file)
     memcpy(file, search.path, sizeof search.path);
   gemmepi__say(loader->log, GEMMEPI_LOG_INFO, "%s %d.%d from %s", row->name,
-        search.version / row->version_unit,
-        search.version % row->version_unit / (row->version_unit / 100), search.path);
+    search.version / row->version_unit,
+    search.version % row->version_unit / (row->version_unit / 100), search.path);
   return GEMMEPI_OK;
 }
 
@@ -6601,7 +6601,7 @@ typedef struct gemmepi__disk_cache {
 /* >>names */
 
 static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key,
-        size_t key_size) {
+  size_t key_size) {
   unsigned char digest[GEMMEPI__SHA256_SIZE];
   char hex[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(name, GEMMEPI__DISK_CACHE_NAME);
@@ -6624,7 +6624,7 @@ static int gemmepi__disk_cache_is_entry(const char *name, size_t length) {
 /* Takes copies of everything. path: NULL is gemmepi/ in the user's cache folder, "" is no cache. bound, in bytes: 0 is
  256 MiB. Touches no disk; the folder is made by the first put. */
 static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_allocator *allocator,
-        const gemmepi__log *log, const char *path, size_t bound) {
+  const gemmepi__log *log, const char *path, size_t bound) {
   char full[GEMMEPI__PATH_SIZE];
   gemmepi__text text = gemmepi__text_in(full, sizeof full);
   memset(cache, 0, sizeof *cache);
@@ -6719,8 +6719,8 @@ static void gemmepi__write_little_endian(unsigned char *bytes, int count, uint64
 
 /* The header of the one file that this entry can be. */
 static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_HEADER], const char *kind,
-        const void *key, size_t key_size, const void *payload,
-        size_t payload_size) {
+  const void *key, size_t key_size, const void *payload,
+  size_t payload_size) {
   gemmepi__sha256 sha;
   memset(header, 0, GEMMEPI__DISK_CACHE_HEADER);
   memcpy(header, "gemmepi\n", 8);
@@ -6738,7 +6738,7 @@ static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_
 /* What is wrong with the file, or NULL: then the key is exactly this one, and the payload is all that follows it.
  The fields are not read but compared with what they have to be. */
 static const char *gemmepi__disk_cache_fault(const unsigned char *file, size_t size, const char *kind,
-        const void *key, size_t key_size) {
+  const void *key, size_t key_size) {
   unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
   const unsigned char *rest = file + GEMMEPI__DISK_CACHE_HEADER;
   if (size < GEMMEPI__DISK_CACHE_HEADER || size - GEMMEPI__DISK_CACHE_HEADER < key_size)
@@ -6762,7 +6762,7 @@ static const char *gemmepi__disk_cache_fault(const unsigned char *file, size_t s
 
 /* 1 on a hit: *payload is from the allocator, aligned as its memory is, and the caller's to free. 0 on a miss. */
 static int gemmepi__disk_cache_get(gemmepi__disk_cache *cache, const char *kind, const void *key,
-        size_t key_size, void **payload, size_t *payload_size) {
+  size_t key_size, void **payload, size_t *payload_size) {
   char name[GEMMEPI__DISK_CACHE_NAME];
   gemmepi__folder folder;
   unsigned char *file = NULL;
@@ -6858,7 +6858,7 @@ static int gemmepi__disk_cache_by_age(const void *left, const void *right) {
 }
 
 static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder,
-        const char *newest) {
+  const char *newest) {
   gemmepi__disk_cache_scan scan;
   size_t i;
   memset(&scan, 0, sizeof scan);
@@ -6878,7 +6878,7 @@ static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi_
 
 /* Keeps the payload for later gets, in any process, until it is the oldest and there is no room. */
 static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind, const void *key,
-        size_t key_size, const void *payload, size_t payload_size) {
+  size_t key_size, const void *payload, size_t payload_size) {
   char name[GEMMEPI__DISK_CACHE_NAME], reason[256];
   unsigned char header[GEMMEPI__DISK_CACHE_HEADER];
   gemmepi__file_piece pieces[3];
@@ -6889,7 +6889,7 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
     payload_size > cache->bound - key_size ||
     cache->bound - key_size - payload_size < GEMMEPI__DISK_CACHE_HEADER) {
     gemmepi__say(&cache->log, GEMMEPI_LOG_DEBUG, "%llu bytes are too many for a cache of %llu: not kept",
-        (gemmepi__ull)payload_size, (gemmepi__ull)cache->bound);
+      (gemmepi__ull)payload_size, (gemmepi__ull)cache->bound);
     return;
   }
   if (gemmepi__disk_cache_enter(cache, 1, &folder) <= 0)
@@ -7102,16 +7102,16 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   context->ordinal = wanted ? wanted - 1 : gemmepi__current_ordinal(driver);
   if (context->ordinal >= count)
     return gemmepi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
-        context->ordinal, count);
+      context->ordinal, count);
   result = driver->device_get(&context->device, context->ordinal);
   if (!result)
     result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
   if (!result)
     result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-        context->device);
+      context->device);
   if (!result)
     result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-        context->device);
+      context->device);
   if (!result)
     result = driver->device_get_attribute(
       &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
@@ -7128,9 +7128,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   }
   if (gemmepi__make_ones(context))
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
-        gemmepi__error_text);
+      gemmepi__error_text);
   gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
-        context->name, major, minor);
+    context->name, major, minor);
   return GEMMEPI_OK;
 }
 
@@ -7161,33 +7161,33 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
 #else
   snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gemmepi__error_text);
   gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
-        gemmepi__error_text);
+    gemmepi__error_text);
   return gemmepi__open_host(context);
 #endif
 }
 
 #define GEMMEPI__PRODUCT_ROUTES \
   (1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN | \
-  1u << GEMMEPI_ROUTE_FUSED)
+    1u << GEMMEPI_ROUTE_FUSED)
 
 static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
   if (config->device < GEMMEPI_DEVICE_HOST)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
-        "(did you leave config uninitialised? = {0})",
-        config->device);
+      "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
+      "(did you leave config uninitialised? = {0})",
+      config->device);
   if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
       config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
   if (config->check_pointers != 0 && config->check_pointers != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-        "uninitialised? = {0})",
-        config->check_pointers);
+      "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+      "uninitialised? = {0})",
+      config->check_pointers);
   if (config->library_path_only != 0 && config->library_path_only != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
-        config->library_path_only);
+      config->library_path_only);
   if (config->library_path_only && (!config->library_path || !config->library_path[0]))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -7263,7 +7263,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     status = gemmepi__open_any(context, config->device);
   if (!status && !context->is_host)
     gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
-        config->cache_size);
+      config->cache_size);
   if (status) {
     gemmepi_destroy(context);
     return status;
@@ -7353,7 +7353,7 @@ static gemmepi_status gemmepi__check_stream(gemmepi_context *context, gemmepi_st
 
 /* What a run is given beside tensors, whether it needs that or not. */
 static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream,
-        const void *workspace, size_t size) {
+  const void *workspace, size_t size) {
   uintptr_t begin = (uintptr_t)workspace;
   if (!begin && size)
     return gemmepi__fail(
@@ -7362,7 +7362,7 @@ static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_strea
       (gemmepi__ull)size);
   if (begin & 255)
     return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-        workspace);
+      workspace);
   if (begin && size > (size_t)((uintptr_t)-1 - begin))
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -7388,12 +7388,12 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
   char *block, *aligned;
   if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
     return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
-        (gemmepi__ull)bytes);
+      (gemmepi__ull)bytes);
   block = (char *)context->allocator.alloc(context->allocator.user,
-        bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+    bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
   if (!block)
     return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-        (gemmepi__ull)bytes);
+      (gemmepi__ull)bytes);
   aligned = block + sizeof(char *);
   aligned +=
     (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
@@ -7483,7 +7483,7 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
 
 /* A copy in either direction, complete on return. */
 static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void *host, size_t bytes, int up,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi__cu_deviceptr address = (gemmepi__cu_deviceptr)(uintptr_t)device;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -7510,19 +7510,19 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
   return result ? gemmepi__cuda_failed(&context->driver, result,
-        up ? "copying to the device" : "copying to the host")
+    up ? "copying to the device" : "copying to the host")
         : GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
-        size_t bytes, gemmepi_stream stream) {
+  size_t bytes, gemmepi_stream stream) {
   void *from;
   memcpy(&from, &host, sizeof from); /* only read, see up in gemmepi__copy */
   return gemmepi__copy(context, device, from, bytes, 1, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
-        size_t bytes, gemmepi_stream stream) {
+  size_t bytes, gemmepi_stream stream) {
   void *from;
   memcpy(&from, &device, sizeof from);
   return gemmepi__copy(context, from, host, bytes, 0, stream);
@@ -7596,13 +7596,13 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 /* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. name: of the pointer,
  as in args.name. The primary context is current. */
 static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name,
-        const void *pointer) {
+  const void *pointer) {
   unsigned type = 0;
   int result;
   if (!pointer || context->reaches_pageable)
     return GEMMEPI_OK;
   result = context->driver.pointer_get_attribute(&type, GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-        (gemmepi__cu_deviceptr)(uintptr_t)pointer);
+    (gemmepi__cu_deviceptr)(uintptr_t)pointer);
   if (!result)
     return GEMMEPI_OK;
   if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
@@ -7702,7 +7702,7 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
 }
 
 static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream,
-        gemmepi__stream_key key, size_t size) {
+  gemmepi__stream_key key, size_t size) {
   gemmepi_status status = GEMMEPI_OK;
   int capture = 0, result;
   if (gemmepi__find_block(context, key, size))
@@ -7726,7 +7726,7 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
 
 /* key: the stream's own, or one made of it for blocks of another use */
 static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
-        gemmepi__stream_key key, size_t size) {
+  gemmepi__stream_key key, size_t size) {
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__check_stream(context, stream);
   if (status || size == 0)
@@ -7746,14 +7746,14 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
 /* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
  function that reserves. */
 static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
-        const char *prepare) {
+  const char *prepare) {
   gemmepi__block *block = gemmepi__find_block(context, key, size);
   if (block)
     gemmepi__lock(&block->turn);
   else
     (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-        "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
-        prepare, (gemmepi__ull)size);
+      "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
+      prepare, (gemmepi__ull)size);
   return block;
 }
 
@@ -7765,11 +7765,11 @@ static void gemmepi__give_block(gemmepi__block *block) {
 static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
   if (given < needed)
     return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-        "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
-        (gemmepi__ull)needed);
+      "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+      (gemmepi__ull)needed);
   if ((uintptr_t)workspace & 255)
     return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-        workspace);
+      workspace);
   return GEMMEPI_OK;
 }
 
@@ -8156,7 +8156,7 @@ static const gemmepi__source *gemmepi__find_source(const char *name) {
 
 /* prologue and the source's parts as one text from the allocator */
 static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
-        const gemmepi__source *source) {
+  const gemmepi__source *source) {
   const char *const *part;
   size_t length = strlen(prologue), size;
   char *text, *at;
@@ -8219,7 +8219,7 @@ static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, 
 }
 
 static void gemmepi__digest_source(const gemmepi__source *sources, int index,
-        gemmepi__source_digest *digest) {
+  gemmepi__source_digest *digest) {
   const gemmepi__source *source = &sources[index];
   const char *const *part;
   gemmepi__sha256 sha;
@@ -8248,7 +8248,7 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
 
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
-        char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+  char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
   gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
   unsigned char all[GEMMEPI__SHA256_SIZE];
@@ -8295,8 +8295,8 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
     result = nvrtc->get_supported_archs(archs);
   if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
     return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
-        "NVRTC does not tell the architectures it knows (%s, count %d)",
-        nvrtc->get_error_string(result), count);
+      "NVRTC does not tell the architectures it knows (%s, count %d)",
+      nvrtc->get_error_string(result), count);
   for (i = 0; i < count; i++)
     if (archs[i] <= arch && archs[i] > best)
       best = archs[i];
@@ -8345,7 +8345,7 @@ static int gemmepi__make_headers(const gemmepi_allocator *allocator, gemmepi__he
 
 /* NVRTC's log from the allocator, or NULL. */
 static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        gemmepi__nvrtc_program program) {
+  gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *log;
   if (nvrtc->get_program_log_size(program, &size) != 0 || size == 0)
@@ -8364,7 +8364,7 @@ static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__ima
 
 /* NULL where there is none. */
 static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        gemmepi__nvrtc_program program) {
+  gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *ptx = NULL;
   if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
@@ -8375,7 +8375,7 @@ static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_alloca
 }
 
 static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
+  gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
   int result =
     is_ptx ? nvrtc->get_ptx_size(program, &image->size) : nvrtc->get_cubin_size(program, &image->size);
   if (result)
@@ -8394,8 +8394,8 @@ static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gem
 /* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
  report of registers and memory), are the caller's, from the allocator. */
 static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-        const char *file, const char *prologue, const gemmepi__target *target,
-        gemmepi__image *image, char **log) {
+  const char *file, const char *prologue, const gemmepi__target *target,
+  gemmepi__image *image, char **log) {
   const gemmepi__source *source = gemmepi__find_source(file);
   gemmepi__nvrtc_program program = NULL;
   gemmepi__headers headers;
@@ -8421,15 +8421,15 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
     options[count++] = "--no-cache";
   result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
-        headers.names);
+    headers.names);
   if (!result)
     result = nvrtc->compile_program(program, count, options);
   messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
   if (result)
     status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-        : GEMMEPI_COMPILE_ERROR,
-        "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
-        nvrtc->get_error_string(result), messages ? messages : "");
+      : GEMMEPI_COMPILE_ERROR,
+      "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
+      nvrtc->get_error_string(result), messages ? messages : "");
   else
     status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
   if (!status && target->keeps_ptx && !target->is_ptx)
@@ -8449,7 +8449,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
 /* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
  that is given the whole. */
 static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source,
-        gemmepi__source_set *seen) {
+  gemmepi__source_set *seen) {
   const char *const *part;
   *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
   for (part = source->parts; *part; part++) {
@@ -8471,7 +8471,7 @@ static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *s
 
 /* From the allocator, or NULL. */
 static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source,
-        const char *prologue) {
+  const char *prologue) {
   char *data = NULL;
   size_t size = 0;
   int pass;
@@ -8491,7 +8491,7 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
 
 /* Puts NAME.KIND in place of what the folder has of that name. Returns the system's error code. */
 static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind,
-        const void *data, size_t size) {
+  const void *data, size_t size) {
   char file[GEMMEPI__KERNEL_NAME + 8];
   gemmepi__file_piece piece;
   snprintf(file, sizeof file, "%s.%s", name, kind);
@@ -8502,8 +8502,8 @@ static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, c
 
 /* Needs no lock. */
 static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__source *source,
-        const char *prologue, const char *name, const gemmepi__target *target,
-        const gemmepi__image *image) {
+  const char *prologue, const char *name, const gemmepi__target *target,
+  const gemmepi__image *image) {
   const char *ptx = target->is_ptx ? image->data : image->ptx;
   char *text = gemmepi__whole_source(&context->allocator, source, prologue), reason[256];
   gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
@@ -8524,7 +8524,7 @@ static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__
     return;
   gemmepi__file_error(&why, code);
   gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s cannot be written to config.dump_path (%s): %s",
-        name, context->dump_path, reason);
+    name, context->dump_path, reason);
 }
 /* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
  while NVRTC compiles, so that threads compile side by side.
@@ -8562,12 +8562,12 @@ static const char *gemmepi__target_suffix(const char *file) {
 
 /* The key's length, or 0 if the prologue is too long for the disk. */
 static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
-        const char *file, const char *prologue) {
+  const char *file, const char *prologue) {
   char sources[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
   gemmepi__digest_closure(gemmepi__sources, file, sources);
   gemmepi__append(&text, "kernel 2\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
-        sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
+    sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
   return gemmepi__text_is_cut(&text) ? 0 : text.length;
 }
 
@@ -8582,7 +8582,7 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
   void *payload = NULL;
   size_t size = 0;
   int found = gemmepi__disk_cache_get(&context->disk, "compiler", key,
-        gemmepi__compiler_key(key, context->arch), &payload, &size);
+    gemmepi__compiler_key(key, context->arch), &payload, &size);
   int usable = found && size == sizeof *compiler;
   if (usable) {
     memcpy(compiler, payload, sizeof *compiler);
@@ -8596,11 +8596,11 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
 static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__compiler *compiler) {
   char key[64];
   gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch),
-        compiler, sizeof *compiler);
+    compiler, sizeof *compiler);
 }
 
 static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
-        gemmepi__kernel *kernel) {
+  gemmepi__kernel *kernel) {
   int result = context->driver.module_load_data(&kernel->module, image);
   if (result)
     return gemmepi__cuda_failed(&context->driver, result, "cuModuleLoadData");
@@ -8614,8 +8614,8 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
 static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
-        const char *file, const char *prologue, const char *entry,
-        gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry,
+  gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
   void *image = NULL;
@@ -8640,8 +8640,8 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
 }
 
 static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
-        const char *file, const char *prologue, const char *entry,
-        gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry,
+  gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
   gemmepi__target target;
@@ -8673,7 +8673,7 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
 
 /* Fills in kernel. The primary context is current. */
 static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
-        const char *entry, gemmepi__kernel *kernel) {
+  const char *entry, gemmepi__kernel *kernel) {
   gemmepi__compiler recalled, compiler;
   gemmepi__target target;
   gemmepi_status status;
@@ -8698,8 +8698,8 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-        const char *entry, const char *name,
-        const gemmepi__kernel **found) {
+  const char *entry, const char *name,
+  const gemmepi__kernel **found) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
   gemmepi__kernel *kernel;
@@ -8710,7 +8710,7 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
   gemmepi__append(&text, "#define %s %s\n%s", entry, name, prologue);
   if (gemmepi__text_is_cut(&text))
     return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
-        GEMMEPI__KERNEL_KEY_SIZE);
+      GEMMEPI__KERNEL_KEY_SIZE);
   kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
   if (!kernel) {
     kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
@@ -8799,7 +8799,7 @@ static char *gemmepi__past(char *part, size_t bytes) {
 
 /* The kernel `entry` of `file`, under the name that launch has. */
 static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-        const char *entry, gemmepi__launch *launch) {
+  const char *entry, gemmepi__launch *launch) {
   const gemmepi__kernel *kernel = NULL;
   gemmepi_status status;
   if (!launch->name[0])
@@ -8815,8 +8815,8 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 /* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
  launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
-        const char *prologue, const char *entry,
-        gemmepi__launch *launch) {
+  const char *prologue, const char *entry,
+  gemmepi__launch *launch) {
   gemmepi_status status;
   char what[160];
   int result = 0;
@@ -8837,7 +8837,7 @@ static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, cons
 #define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
 
 static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, const gemmepi__launch *launch,
-        int result, const char *what) {
+  int result, const char *what) {
   char sentence[200];
   snprintf(sentence, sizeof sentence, "launching %s (%s)", what, launch->name);
   return gemmepi__cuda_failed(&context->driver, result, sentence);
@@ -8845,8 +8845,8 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
 
 /* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
 static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-        const gemmepi__launch *launch, void **list,
-        const char *what, gemmepi_stream stream) {
+  const gemmepi__launch *launch, void **list,
+  const char *what, gemmepi_stream stream) {
   gemmepi__cu_launch_attribute attribute;
   gemmepi__cu_launch_config config;
   int allowed = 1, result;
@@ -8866,14 +8866,14 @@ static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
-        void *params, const char *what, gemmepi_stream stream) {
+  void *params, const char *what, gemmepi_stream stream) {
   void *list[1];
   int result;
   list[0] = params;
   if (launch->overlaps && context->driver.version >= GEMMEPI__GRAPHS_KEEP_OVERLAPS)
     return gemmepi__launch_overlapping(context, launch, list, what, stream);
   result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
-        launch->threads_y, 1, launch->shared, stream, list, NULL);
+    launch->threads_y, 1, launch->shared, stream, list, NULL);
   return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 /* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
@@ -8898,7 +8898,7 @@ static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwis
 
 /* A new plan's beginning. */
 static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
-        void (*destroy)(gemmepi_plan *plan)) {
+  void (*destroy)(gemmepi_plan *plan)) {
   gemmepi_plan base;
   memset(&base, 0, sizeof base);
   base.kind = kind;
@@ -8910,7 +8910,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
-        gemmepi_plan_kind kind) {
+  gemmepi_plan_kind kind) {
   if (!plan || !args)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
   if (gemmepi__came_by_fork(plan->context))
@@ -8918,9 +8918,9 @@ static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *
   if (plan->kind == kind)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
-        gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
-        gemmepi__plan_kind_names[kind]);
+    "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+    gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
+    gemmepi__plan_kind_names[kind]);
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
@@ -8968,7 +8968,7 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
 /* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
  was quicker, its plan, which is as good. */
 static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-        gemmepi_plan *plan) {
+  gemmepi_plan *plan) {
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);
   other = gemmepi__find_locked(context, key, size);
@@ -9140,7 +9140,7 @@ static int32_t gemmepi__wrap(double value) {
 
 /* count elements from `first` on, `step` apart, to double. */
 static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
-        double *out) {
+  double *out) {
   const gemmepi__float_format *format = gemmepi__format_of(dtype);
   int64_t i;
   if (dtype == GEMMEPI_F32)
@@ -9210,7 +9210,7 @@ static int64_t gemmepi__index_of(const gemmepi__view *view, int64_t item, int64_
 
 /* The number by which element (outer, k) of A or B is multiplied; outer is A's row or B's column. */
 static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t outer, int64_t k) {
+  int operand, int64_t item, int64_t outer, int64_t k) {
   const gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
   const float *numbers = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(operand)];
   int64_t at = item * scale->batch_stride;
@@ -9229,23 +9229,23 @@ static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__
 /* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
  along k, or all scales */
 static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t outer, int64_t k, int along_k,
-        int all_scales, int64_t count, double *out) {
+  int operand, int64_t item, int64_t outer, int64_t k, int along_k,
+  int all_scales, int64_t count, double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int is_a = operand == GEMMEPI__A;
   int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
   int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
   gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
-        out);
+    out);
   for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
     out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
-        along_k ? k + c : k);
+      along_k ? k + c : k);
 }
 
 /* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-        int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
+  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
+  int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
   int64_t k, r, c, s;
   memset(v, 0, sizeof tile->v[0]);
   memset(tile->b, 0, sizeof tile->b);
@@ -9266,33 +9266,33 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
 
 /* The scale of C, D, AUX or the residual. */
 static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item) {
+  int operand, int64_t item) {
   return problem->views[operand].scale ? gemmepi__scale_at(problem, arguments, operand, item, 0, 0) : 1;
 }
 
 /* `columns` elements of row i of a matrix or vector, scaled */
 static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-        double *out) {
+  int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+  double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int64_t c;
   gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
-        columns, out);
+    columns, out);
   if (operand <= GEMMEPI__RESIDUAL && view->scale)
     for (c = 0; c < columns; c++)
       out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
 }
 
 static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-        const double *v) {
+  int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
+  const double *v) {
   const gemmepi__view *view = &problem->views[operand];
   double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
   int64_t c;
   for (c = 0; c < columns; c++)
     scaled[c] = v[c] * scale;
   gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j),
-        columns, view->scale ? scaled : v);
+    columns, view->scale ? scaled : v);
 }
 
 /* The largest |v| so far; NaN stays. */
@@ -9304,7 +9304,7 @@ static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
 }
 
 static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, int64_t item, int64_t i,
-        int64_t j, int64_t columns, const double *v) {
+  int64_t j, int64_t columns, const double *v) {
   int64_t c;
   for (c = 0; c < columns; c++) {
     int64_t bit = gemmepi__index_of(aux, item, i, j + c);
@@ -9315,7 +9315,7 @@ static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *ma
 
 /* The mask's bits as 1 and 0. */
 static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, int64_t item,
-        int64_t i, int64_t j, int64_t columns, double *out) {
+  int64_t i, int64_t j, int64_t columns, double *out) {
   int64_t c;
   for (c = 0; c < columns; c++) {
     int64_t bit = gemmepi__index_of(aux, item, i, j + c);
@@ -9326,8 +9326,8 @@ static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned cha
 /* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
  with GATED of the same columns of both halves. */
 static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
-        double *second) {
+  int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
+  double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
@@ -9335,13 +9335,13 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
   int64_t c;
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
-        (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
-        aux[0]); /* 1 is as good as any pre-activation above 0 */
+      (const unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns,
+      aux[0]); /* 1 is as good as any pre-activation above 0 */
   else
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
   if (gated && !upstream)
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
-        columns, aux[1]);
+      columns, aux[1]);
   for (c = 0; c < columns; c++) {
     double dy = upstream ? aux[0][c] : first[c];
     double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
@@ -9358,7 +9358,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
 static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns,
-        double *v) {
+  double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32
@@ -9367,7 +9367,7 @@ static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double fa
 }
 
 static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns,
-        double *v) {
+  double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gemmepi__wrap(v[c] + other[c]) : v[c] + other[c];
@@ -9375,7 +9375,7 @@ static void gemmepi__host_add(const gemmepi__problem *problem, const double *oth
 
 /* The scales of A and B that are factors of the whole sum: so sums of I8 stay exact up to here. */
 static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
+  int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
   int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
   int64_t c;
   for (c = 0; c < columns; c++) {
@@ -9388,8 +9388,8 @@ static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemm
 
 /* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
 static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-        int64_t columns, double *v) {
+  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+  int64_t columns, double *v) {
   double other[GEMMEPI__HOST_TILE];
   gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
   gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
@@ -9407,14 +9407,14 @@ static void gemmepi__host_finish_product(const gemmepi__problem *problem, const 
   gemmepi__host_amax(&tile->amax_aux, columns, v);
   if (problem->views[GEMMEPI__AUX].bits == 1)
     gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-        (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
+      (unsigned char *)arguments->pointers[GEMMEPI__AUX], item, i, j, columns, v);
   else
     gemmepi__host_store(problem, arguments, GEMMEPI__AUX, item, i, j, columns, v);
 }
 
 /* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
 static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first,
-        double *second) {
+  double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
   int64_t c;
@@ -9434,14 +9434,14 @@ static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t colum
 /* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
  D stores comes out. */
 static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-        int64_t columns, double *const v[2]) {
+  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
+  int64_t columns, double *const v[2]) {
   int64_t half_columns = gemmepi__half_columns(problem);
   double other[GEMMEPI__HOST_TILE];
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++)
     gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
-        v[half]);
+      v[half]);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD))
     gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
   else
@@ -9471,7 +9471,7 @@ static void gemmepi__add_to(gemmepi__sum *sum, double term) {
 
 /* bias_grad[first ...] of one item (+)= sums, which start anew */
 static void gemmepi__host_store_sums(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
+  int64_t item, int64_t first, int64_t count, gemmepi__sum *sums) {
   const gemmepi__view *view = &problem->views[GEMMEPI__BIAS_GRAD];
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
   double values[GEMMEPI__HOST_TILE] = {0};
@@ -9494,9 +9494,9 @@ typedef struct gemmepi__host_given {
 
 /* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
-        int64_t i, int64_t j, int64_t columns,
-        gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
+  const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
+  int64_t i, int64_t j, int64_t columns,
+  gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
   int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
   int64_t half_columns = gemmepi__half_columns(problem);
   int half;
@@ -9519,14 +9519,14 @@ static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmep
         gemmepi__add_to(&sums[half][c], v[half][c]);
       if (!(problem->flags & GEMMEPI__ONLY_SUMS))
         gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
-        columns, v[half]);
+          columns, v[half]);
     }
   }
 }
 
 /* sum += the sum over k of row i of op(A) or column i of op(B) */
 static void gemmepi__host_sum_line(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
+  int operand, int64_t item, int64_t i, gemmepi__sum *sum) {
   double values[GEMMEPI__HOST_DEPTH];
   int64_t k, s, depth;
   for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
@@ -9553,14 +9553,14 @@ static void gemmepi__host_sum_operand(const gemmepi__problem *problem, const gem
 }
 
 static void gemmepi__host_store_amax(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        int operand, double amax) {
+  int operand, double amax) {
   if (gemmepi__has_operand(problem, operand))
     gemmepi__store_run(problem->views[operand].dtype, arguments->pointers[operand], 0, 1, &amax);
 }
 
 /* The product, or the epilogue over one that is given. */
 static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-        const gemmepi__host_given *given) {
+  const gemmepi__host_given *given) {
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0, half;
   int64_t half_columns = gemmepi__half_columns(problem), i, j, item;
   gemmepi__sum sums[2][GEMMEPI__HOST_TILE];
@@ -9576,7 +9576,7 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
         continue;
       for (half = 0; half < gemmepi__halves_out(problem); half++)
         gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
-        sums[half]);
+          sums[half]);
     }
   }
   if (!gemmepi__is_empty(problem)) {
@@ -9647,7 +9647,7 @@ typedef struct gemmepi__loops {
 } gemmepi__loops;
 
 static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
-        const double *values) {
+  const double *values) {
   int64_t i;
   if (step == 1)
     gemmepi__store_run(dtype, base, first, count, values);
@@ -9684,7 +9684,7 @@ static int gemmepi__loops_next(gemmepi__loops *loops, int summed) {
 
 /* The values of all tensors for `count` indices along the innermost axis. */
 static void gemmepi__loops_compute(const gemmepi__loops *loops, int64_t count,
-        double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
+  double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
   const gemmepi__nest *nest = &loops->nest;
   double v[GEMMEPI__TENSORS] = {0};
   int64_t i;
@@ -9717,8 +9717,8 @@ static void gemmepi__host_map(gemmepi__loops *loops) {
       for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
         gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
-        gemmepi__loops_first(loops, t), nest->stride[t][0], count,
-        values[t]);
+          gemmepi__loops_first(loops, t), nest->stride[t][0], count,
+          values[t]);
     }
   } while (gemmepi__loops_next(loops, 0));
 }
@@ -9836,7 +9836,7 @@ static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
 
 /* A run along k of a or y: where it begins. */
 static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride,
-        const int64_t *index) {
+  const int64_t *index) {
   int64_t first = 0;
   int d;
   for (d = 0; d < scaled->rank; d++)
@@ -9849,7 +9849,7 @@ static void *gemmepi__scaled_base(const gemmepi__scaled *scaled, int t) {
 }
 
 static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count,
-        double *values) {
+  double *values) {
   gemmepi__load_run(
     scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
     gemmepi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
@@ -9937,8 +9937,8 @@ static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
     }
   }
   return first + (mode == GEMMEPI_SCALE_OUTER        ? rows
-        : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
-        : gemmepi__steps_of_128(rows) * line);
+    : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
+    : gemmepi__steps_of_128(rows) * line);
 }
 
 /* To the next matrix; 0 after the last. */
@@ -9970,7 +9970,7 @@ static void gemmepi__host_cast_scaled(gemmepi__scaled *scaled) {
 /* >>the whole task */
 
 static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-        double weight, uint32_t outputs, gemmepi__loops *loops) {
+  double weight, uint32_t outputs, gemmepi__loops *loops) {
   memset(loops, 0, sizeof *loops);
   loops->task = task;
   loops->pointers = pointers;
@@ -9981,7 +9981,7 @@ static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[
 /* Runs a task whose outputs are not empty. pointers[t]: the pointer that goes with tensor t (NULL where there is none); two
  halves go by the pointer of operand.pointer. Sums come first, since the other outputs may be in place with an input. */
 static void gemmepi__host_elementwise(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-        double weight, const float *scale, float *y_scale, void *amax) {
+  double weight, const float *scale, float *y_scale, void *amax) {
   uint32_t others = 0;
   gemmepi__loops loops;
   gemmepi__scaled scaled;
@@ -10222,8 +10222,8 @@ static int gemmepi__task_is_exact(const gemmepi__task *task) {
 
 /* type_of_output: what operations.cuh takes an output for, 0 for its own. */
 static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
-        const gemmepi__nest *nest, int accumulator, int cast,
-        int type_of_output) {
+  const gemmepi__nest *nest, int accumulator, int cast,
+  int type_of_output) {
   static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
   int t;
   gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
@@ -10237,13 +10237,13 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     if (t >= GEMMEPI__OUT_Y && type_of_output)
       dtype = type_of_output;
     gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t],
-        gemmepi__dtype((gemmepi_dtype)dtype)->name);
+      gemmepi__dtype((gemmepi_dtype)dtype)->name);
   }
 }
 
 /* "gemmepi_elementwise_silu_backward_bf16". An operation that is an activation is called by that. */
 static void gemmepi__name_operation(const gemmepi__task *task, int operation, const char *stem, int from,
-        int to, gemmepi__launch *launch) {
+  int to, gemmepi__launch *launch) {
   const char *name = gemmepi__operation(operation)->name;
   const char *activation = gemmepi__activation_name((gemmepi_epilogue)task->activation);
   const char *type = gemmepi__dtype((gemmepi_dtype)from)->name;
@@ -10253,7 +10253,7 @@ static void gemmepi__name_operation(const gemmepi__task *task, int operation, co
     gemmepi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
   else if (from != to)
     gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type,
-        gemmepi__dtype((gemmepi_dtype)to)->name);
+      gemmepi__dtype((gemmepi_dtype)to)->name);
   else
     gemmepi__name_kernel(launch, "%s_%s_%s", stem, name, type);
 }
@@ -10267,7 +10267,7 @@ static int gemmepi__first_dtype(const gemmepi__nest *nest) {
 
 /* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
 static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
-        int vector) {
+  int vector) {
   int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
   int d;
   if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes ||
@@ -10315,9 +10315,9 @@ static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gem
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__LOOP_AT_ONCE);
   gemmepi__append(defines,
-        "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
+    "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
   return gemmepi__divide_up(nest->extent[0],
-        (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
+    (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
 }
 
 /* >>tiles */
@@ -10417,7 +10417,7 @@ static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop
 
 /* The number of blocks, or -1. */
 static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector,
-        gemmepi__text *defines) {
+  gemmepi__text *defines) {
   gemmepi__nest *nest = &loop->nest;
   gemmepi__strided_params *params = &loop->strided;
   /* the more tensors, the fewer elements fit registers */
@@ -10465,13 +10465,13 @@ static int gemmepi__loop_cast(const gemmepi__task *task) {
 
 /* What is launched, but for the kernel: blocks, parameters and the prologue. */
 static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t outputs, gemmepi__loop *loop,
-        gemmepi__text *defines) {
+  gemmepi__text *defines) {
   int64_t blocks;
   int vector;
   gemmepi__take_nest(task, outputs, &loop->nest);
   vector = gemmepi__vector_of(gemmepi__largest_size(&loop->nest, ~0u));
   gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
-        gemmepi__loop_cast(task), 0);
+    gemmepi__loop_cast(task), 0);
   if (gemmepi__is_contiguous(task, &loop->nest, vector))
     blocks = gemmepi__describe_contiguous(loop, vector, defines);
   else
@@ -10485,25 +10485,25 @@ static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t
 }
 
 static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmepi__task *task,
-        uint32_t outputs, gemmepi__loop *loop) {
+  uint32_t outputs, gemmepi__loop *loop) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
   if (status)
     return status;
   gemmepi__name_operation(task, task->operation,
-        loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
-        gemmepi__first_dtype(&loop->nest),
-        task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
-        : gemmepi__first_dtype(&loop->nest),
-        &loop->launch);
+    loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
+    gemmepi__first_dtype(&loop->nest),
+    task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
+    : gemmepi__first_dtype(&loop->nest),
+    &loop->launch);
   return gemmepi__get_kernel(context, "elementwise.cu", prologue,
-        loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
+    loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
 }
 
 static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
-        const gemmepi__operation_params *operation, void *const *pointers,
-        gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers,
+  gemmepi_stream stream) {
   static const char what[] = "an element-wise operation";
   gemmepi__contiguous_params contiguous;
   gemmepi__strided_params strided;
@@ -10578,7 +10578,7 @@ static unsigned gemmepi__lanes_of_line(int64_t lines) {
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
 static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted,
-        int64_t *parts) {
+  int64_t *parts) {
   gemmepi__sum_params *params = &step->params;
   int64_t innermost = gemmepi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
   params->kept_count = gemmepi__nest_count(&step->nest, 0);
@@ -10615,7 +10615,7 @@ static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int
 
 /* step->nest and output are set. blocks_wanted 0: no partial sums. */
 static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int operation, int64_t blocks_wanted,
-        gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
+  gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
   const gemmepi__nest *nest = &step->nest;
   int largest = gemmepi__largest_size(nest, GEMMEPI__INPUTS), vector = gemmepi__vector_of(largest);
   int vectors = gemmepi__sums_vectors(task, nest, vector), repeats = 0, of = 0, t;
@@ -10632,12 +10632,12 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
   gemmepi__take_axes(nest, 1, &step->params.summed);
   status = gemmepi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
   gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0,
-        of);
+    of);
   gemmepi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
   gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+    gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
   gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n",
-        *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
+    *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
   gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__SUM_AT_ONCE);
@@ -10647,22 +10647,22 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
 }
 
 static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const gemmepi__task *task,
-        int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
-        int64_t *parts) {
+  int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
+  int64_t *parts) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
   if (status)
     return status;
   gemmepi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
-        gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
+    gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
   return gemmepi__get_kernel(context, "sum.cu", prologue,
-        step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
+    step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
 static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts,
-        gemmepi__sum_step *second) {
+  gemmepi__sum_step *second) {
   const gemmepi__nest *from = &first->nest;
   gemmepi__nest *nest = &second->nest;
   int64_t dense = 1;
@@ -10688,7 +10688,7 @@ static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t pa
 }
 
 static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const gemmepi__task *task, int output,
-        gemmepi__axis_sum *sum) {
+  gemmepi__axis_sum *sum) {
   int64_t wanted = (int64_t)GEMMEPI__SUM_WAVES * context->multiprocessors, parts = 1, unused;
   gemmepi_status status;
   /* that the partial sums are F64 is known once there are some: a first look tells */
@@ -10712,14 +10712,14 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
   }
   if (!status)
     status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first,
-        &parts);
+      &parts);
   return status;
 }
 
 /* partials: workspace of partial_bytes */
 static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
-        const gemmepi__operation_params *operation, void *const *pointers,
-        void *partials, gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers,
+  void *partials, gemmepi_stream stream) {
   static const char what[] = "a sum over axes";
   gemmepi__sum_params params = sum->first.params;
   void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
@@ -10772,7 +10772,7 @@ static int64_t gemmepi__scale_count(const gemmepi__task *task) {
         : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
         : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
         ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
-        gemmepi__times(gemmepi__divide_up(steps, 4), 4))
+          gemmepi__times(gemmepi__divide_up(steps, 4), 4))
         : 1;
   for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
     count = gemmepi__times(count, task->shape[d]);
@@ -10797,7 +10797,7 @@ static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemme
 
 /* Whether a run of `vector` elements along the fast axis begins at a multiple of its size. */
 static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params,
-        int tensor, int vector) {
+  int tensor, int vector) {
   const gemmepi__operand *operand = &task->operands[tensor];
   const long long *stride = tensor == GEMMEPI__IN_A ? params->stride_a : params->stride_y;
   int64_t size = gemmepi__size_of(operand->dtype), bytes = size * vector;
@@ -10817,11 +10817,11 @@ typedef struct gemmepi__scaled_way {
 } gemmepi__scaled_way;
 
 static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
-        const gemmepi__scaled_way *way) {
+  const gemmepi__scaled_way *way) {
   gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
   gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
   gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
@@ -10833,21 +10833,21 @@ static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *tas
 }
 
 static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
-        const gemmepi__scaled_way *way, gemmepi__launch *launch) {
+  const gemmepi__scaled_way *way, gemmepi__launch *launch) {
   char prologue[512];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_scaled(&text, task, way);
   launch->threads_x = (unsigned)(4 * way->slow);
   launch->threads_y = 1;
   gemmepi__name_operation(task, task->operation, way->stores ? "gemmepi_scaled" : "gemmepi_scaled_amax",
-        task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
-        launch);
+    task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
+    launch);
   return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
 static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
-        gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
+  gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
   gemmepi__scaled_params *params = &step->params;
   int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
     size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
@@ -10898,7 +10898,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
 }
 
 static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
-        gemmepi__scaled_step *step) {
+  gemmepi__scaled_step *step) {
   gemmepi__scaled_way first, second;
   gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
   if (!status && step->is_two)
@@ -10908,14 +10908,14 @@ static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemm
 
 /* Sets the numbers that launches take the largest of to 0. */
 static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   int result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)amax, 0, bytes, stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
-        const gemmepi_elementwise_args *args, void *const *pointers,
-        void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers,
+  void *workspace, gemmepi_stream stream) {
   static const char what[] = "a cast with scales";
   gemmepi__scaled_params params = cast->params;
   gemmepi_status status = GEMMEPI_OK;
@@ -11030,7 +11030,7 @@ static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
 }
 
 static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const gemmepi__task *task,
-        gemmepi__elementwise_plan **result) {
+  gemmepi__elementwise_plan **result) {
   gemmepi__elementwise_plan *plan =
     (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
   gemmepi_status status = GEMMEPI_OK;
@@ -11056,8 +11056,8 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
-        const gemmepi_elementwise_desc *desc,
-        gemmepi_plan **result) {
+  const gemmepi_elementwise_desc *desc,
+  gemmepi_plan **result) {
   gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
   gemmepi_status status;
@@ -11088,7 +11088,7 @@ static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", 
         {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
 static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args) {
+  const gemmepi_elementwise_args *args) {
   const gemmepi__task *task = &plan->task;
   const void *given[3];
   int64_t count = gemmepi__scale_count(task);
@@ -11112,8 +11112,8 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
       if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
         base + (uintptr_t)plan->reach[t].low < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
-        row->name, given[i], (gemmepi__ull)(end - begin),
-        gemmepi__tensor_names[t]);
+          row->name, given[i], (gemmepi__ull)(end - begin),
+          gemmepi__tensor_names[t]);
     }
     if (i < 2 && given[i] && given[2] &&
       begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
@@ -11132,7 +11132,7 @@ static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input
 }
 
 static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers,
-        int output, int other) {
+  int output, int other) {
   const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
   intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
   intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
@@ -11157,7 +11157,7 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
 }
 
 static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, int one_shot,
-        void *const *pointers) {
+  void *const *pointers) {
   const gemmepi__task *task = &plan->task;
   gemmepi_status status = GEMMEPI_OK;
   int t, other;
@@ -11191,7 +11191,7 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
 /* >>running */
 
 static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
-        void *pointers[GEMMEPI__TENSORS]) {
+  void *pointers[GEMMEPI__TENSORS]) {
   const void *inputs[GEMMEPI__OUT_Y];
   inputs[GEMMEPI__IN_A] = args->a;
   inputs[GEMMEPI__IN_B] = args->b;
@@ -11205,8 +11205,8 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
 }
 
 static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, void *const *pointers,
-        void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers,
+  void *workspace, gemmepi_stream stream) {
   gemmepi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
@@ -11218,10 +11218,10 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
   operation.amax = args->amax;
   for (i = 0; i < plan->sum_count && !status; i++)
     status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace,
-        stream);
+      stream);
   if (!status && operation.amax)
     status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task),
-        stream);
+      stream);
   if (!status && plan->loop.launch.function)
     status = gemmepi__run_loop(plan->base.context, &plan->loop, &operation, pointers, stream);
   return status;
@@ -11229,8 +11229,8 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
 
 /* Workspace is an output like any other. */
 static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args,
-        void *const *pointers) {
+  const gemmepi_elementwise_args *args,
+  void *const *pointers) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
   int t;
   gemmepi_status status =
@@ -11249,14 +11249,14 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
   if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
     (uintptr_t)args->y_scale < end)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
-        args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
+      "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
+      args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, void *const *pointers,
-        gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers,
+  gemmepi_stream stream) {
   gemmepi__block *block;
   gemmepi_status status;
   if (plan->workspace_size == 0)
@@ -11266,7 +11266,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
     return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
   }
   block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size,
-        "gemmepi_plan_prepare");
+    "gemmepi_plan_prepare");
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
   status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
@@ -11275,7 +11275,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
 }
 
 static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, void *const *pointers) {
+  const gemmepi_elementwise_args *args, void *const *pointers) {
   const gemmepi_context *context = plan->base.context;
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int t;
@@ -11290,8 +11290,8 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
 
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
-        const gemmepi_elementwise_args *args, int one_shot,
-        gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, int one_shot,
+  gemmepi_stream stream) {
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__entry entry;
   gemmepi_status status;
@@ -11300,12 +11300,12 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     return status;
   if (args->weight != 0 && gemmepi__task_has(&plan->task, GEMMEPI__IN_W))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL",
-        args->weight);
+      args->weight);
   if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP &&
     plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.weight is %g; the operation %s has none: leave it 0", args->weight,
-        gemmepi__operation(plan->task.operation)->name);
+      "args.weight is %g; the operation %s has none: leave it 0", args->weight,
+      gemmepi__operation(plan->task.operation)->name);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, one_shot, pointers);
   if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
@@ -11315,7 +11315,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 #ifndef GEMMEPI_NO_HOST
   if (plan->route == GEMMEPI_ROUTE_HOST) {
     gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale,
-        args->amax);
+      args->amax);
     return GEMMEPI_OK;
   }
 #endif
@@ -11331,15 +11331,15 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
-        const gemmepi_elementwise_args *args,
-        gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args,
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
   return status ? status
         : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
 }
 
@@ -11356,7 +11356,7 @@ static void *gemmepi__output_of(const gemmepi_tensor *tensor, void *given) {
 
 /* args as given, the tensors' own data where they are NULL. */
 static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_desc *desc,
-        const gemmepi_elementwise_args *given) {
+  const gemmepi_elementwise_args *given) {
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
   if (given)
@@ -11382,7 +11382,7 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
 }
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-        const gemmepi_elementwise_args *given, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *given, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__elementwise_plan *plan;
@@ -11421,7 +11421,7 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
 
 /* Zeroed, but for what the operation is. */
 static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
-        const gemmepi_tensor *y) {
+  const gemmepi_tensor *y) {
   gemmepi_elementwise_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.operation = operation;
@@ -11437,8 +11437,8 @@ static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double param
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
-        double parameter, const gemmepi_tensor *a,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a,
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11446,9 +11446,9 @@ GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
-        double parameter, const gemmepi_tensor *a,
-        const gemmepi_tensor *dy, const gemmepi_tensor *da,
-        gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a,
+  const gemmepi_tensor *dy, const gemmepi_tensor *da,
+  gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11458,8 +11458,8 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 }
 
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
-        const gemmepi_tensor *a, const gemmepi_tensor *b,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *a, const gemmepi_tensor *b,
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
   desc.activation = activation;
   desc.axis = split_dim;
@@ -11468,8 +11468,8 @@ GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilo
 }
 
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
-        const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
@@ -11480,7 +11480,7 @@ GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
-        int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
+  int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
   desc.axis = axis;
   desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
@@ -11490,7 +11490,7 @@ GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gem
 }
 
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
-        const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_CAST, a, y);
   return gemmepi_elementwise(context, &desc, NULL, stream);
 }
@@ -11546,7 +11546,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
 static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
   const gemmepi__operand *operand = &task->operands[t];
   gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t],
-        gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
   gemmepi__append_shape(text, task->rank, operand->stride);
   if (operand->pointer != t)
     gemmepi__append(text, ", the second operand in %s", gemmepi__tensor_names[operand->pointer]);
@@ -11560,18 +11560,18 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwis
   int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
   if (plan->loop.is_contiguous) {
     gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
-        (long long)nest->extent[0], vector);
+      (long long)nest->extent[0], vector);
     return;
   }
   gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
-        plan->loop.tile_j, plan->loop.tile_i);
+    plan->loop.tile_j, plan->loop.tile_i);
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__nest_has(nest, t))
       gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
         modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
   gemmepi__append(text, " not contiguous: %s\n",
-        nest->rank > 1 ? "the tensors do not merge into one line"
-        : "a tensor is not dense or not aligned");
+    nest->rank > 1 ? "the tensors do not merge into one line"
+    : "a tensor is not dense or not aligned");
 }
 
 static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
@@ -11593,18 +11593,18 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
   for (i = 0; i < plan->sum_count; i++) {
     const gemmepi__axis_sum *sum = &plan->sums[i];
     gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
-        gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
-        (long long)gemmepi__nest_count(&sum->first.nest, 1),
-        sum->first.is_kept ? "kept" : "added up",
-        sum->second.launch.function ? "by way of partial sums" : "one launch");
+      gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
+      (long long)gemmepi__nest_count(&sum->first.nest, 1),
+      sum->first.is_kept ? "kept" : "added up",
+      sum->second.launch.function ? "by way of partial sums" : "one launch");
   }
   if (plan->loop.launch.function)
     gemmepi__explain_loop(text, plan);
   if (plan->scaled.cast.function)
     gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
-        plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
+      plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
   gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
-        (gemmepi__ull)plan->workspace_size);
+    (gemmepi__ull)plan->workspace_size);
 }
 #endif
 
@@ -11625,7 +11625,7 @@ typedef struct gemmepi__sums {
 } gemmepi__sums;
 
 static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
-        size_t size) {
+  size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
   gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
   gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
@@ -11635,8 +11635,8 @@ static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, 
 
 /* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
 static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
-        int scale, int out_dtype, int accumulate,
-        const gemmepi__reduce_params *params, gemmepi__launch *launch) {
+  int scale, int out_dtype, int accumulate,
+  const gemmepi__reduce_params *params, gemmepi__launch *launch) {
   int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
   int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
@@ -11648,15 +11648,15 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
   launch->threads_y = along_rows ? 1 : (unsigned)rows;
   gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
   gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
-        gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
   return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
-        along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
+    along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
 
 /* Adds up `lines` lines of sums in F64 for each of `groups` rows of bias_grad. */
 static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t groups, int64_t lines, gemmepi__sums *sums) {
+  int64_t groups, int64_t lines, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *second = &sums->second_params;
   int64_t stride = gemmepi__offset(lines, out->length, 0), count = gemmepi__offset(groups, stride, 0);
@@ -11670,14 +11670,14 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
   second->parts = 1;
   second->out_stride = out->batch_stride;
   return gemmepi__build_sum(context, 0, groups, GEMMEPI_F64, 0, out->dtype,
-        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
+    gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), second, &sums->second);
 }
 
 /* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
  block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
 static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-        int along_rows, int x_dtype, int scale, int64_t items,
-        int64_t groups, gemmepi__sums *sums) {
+  int along_rows, int x_dtype, int scale, int64_t items,
+  int64_t groups, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *first = &sums->first_params;
   int64_t lines = gemmepi__times(items / groups, first->parts);
@@ -11685,7 +11685,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
   first->out_stride = out->batch_stride;
   if (lines == 1)
     return gemmepi__build_sum(context, along_rows, items, x_dtype, scale, out->dtype,
-        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
+      gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD), first, &sums->first);
   first->out_stride = out->length;
   status =
     gemmepi__build_sum(context, along_rows, items, x_dtype, scale, GEMMEPI_F64, 0, first, &sums->first);
@@ -11695,7 +11695,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
  each: fewer are not worth the second launch. */
 static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
-        gemmepi__reduce_params *params) {
+  gemmepi__reduce_params *params) {
   int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t there = gemmepi__times(tiles, items);
   int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
@@ -11716,7 +11716,7 @@ static gemmepi__kernel_matrix gemmepi__kernel_matrix_of(const gemmepi__view *vie
 
 /* row_tiles: of the epilogue that leaves [batch][row_tiles] lines of sums, where BGRAD is asked for */
 static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t row_tiles, gemmepi__sums *sums) {
+  int64_t row_tiles, gemmepi__sums *sums) {
   gemmepi__reduce_params *params = &sums->first_params;
   int shared = problem->views[GEMMEPI__BIAS_GRAD].batch_stride == 0;
   int64_t groups = shared ? 1 : problem->batch;
@@ -11741,7 +11741,7 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
   if (!along_rows)
     gemmepi__choose_parts(context, problem->batch, params);
   return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
-        groups, sums);
+    groups, sums);
 }
 
 /* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
@@ -11773,8 +11773,8 @@ static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
-        const gemmepi__arguments *arguments, void *left, void *between,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *left, void *between,
+  gemmepi_stream stream) {
   static const char what[] = "the sums of bias_grad";
   gemmepi__reduce_params params = sums->first_params;
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
@@ -11800,7 +11800,7 @@ static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const ge
 static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums) {
   if (sums->first.function)
     gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
-        sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
+      sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
 
@@ -11819,7 +11819,7 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
 /* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE \
   (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
-  GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
+    GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* Whether the short form of the activation is off by more than a few units of F32: a product's bound leaves no room for
  that. The derivatives' are not. */
@@ -11867,22 +11867,22 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
 static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        int aligned, int scale_a, int scale_b) {
+  int aligned, int scale_a, int scale_b) {
   const gemmepi__view *views = problem->views;
   int scales = (views[GEMMEPI__C].scale ? 1 : 0) | (views[GEMMEPI__D].scale ? 2 : 0) |
         (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
   int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
        gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
   gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
-        (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
+    (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
-        gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
+    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
   gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
   gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
   gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
   gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
   gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
-        gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
   gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
   gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
   gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
@@ -11943,7 +11943,7 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-        gemmepi__epilogue_params *params) {
+  gemmepi__epilogue_params *params) {
   void *const *pointers = arguments->pointers;
   params->c.data = pointers[GEMMEPI__C];
   params->d.data = pointers[GEMMEPI__D];
@@ -11972,7 +11972,7 @@ static int gemmepi__amax_count(const gemmepi__problem *problem) {
 
 /* amax starts at 0: kernels raise it. */
 static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   int operand, result = 0;
   for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
     if (gemmepi__has_operand(problem, operand))
@@ -12022,7 +12022,7 @@ typedef struct gemmepi__pass {
 /* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
  block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
 static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t column_tiles, unsigned threads_y) {
+  int64_t column_tiles, unsigned threads_y) {
   int64_t columns = gemmepi__times(column_tiles, problem->batch), steps = 4;
   if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
     int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
@@ -12030,7 +12030,7 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
     return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
   }
   while (steps > 1 && gemmepi__times(columns, gemmepi__divide_up(problem->m, threads_y * steps)) <
-        2 * (int64_t)context->multiprocessors)
+    2 * (int64_t)context->multiprocessors)
     steps /= 2;
   return (int)steps;
 }
@@ -12038,7 +12038,7 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
 /* The rows of a block. Fewer where not every multiprocessor would get one: what is launched behind the pass begins beside it, and
  would have two blocks where the pass has none. Sums and largest magnitudes of a block are of all its threads. */
 static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi__problem *problem,
-        int64_t column_tiles, unsigned threads_x) {
+  int64_t column_tiles, unsigned threads_x) {
   unsigned rows = GEMMEPI__PASS_THREADS / threads_x;
   int64_t tiles;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) || (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)))
@@ -12053,7 +12053,7 @@ static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi
 }
 
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__pass *pass) {
+  gemmepi__pass *pass) {
   int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
       row_tiles, tiles;
   unsigned threads_x = 1, threads_y;
@@ -12081,18 +12081,18 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
 }
 
 static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
-        int applied) {
+  int applied) {
   int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
   gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
-        parts);
+    parts);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
 }
 
 /* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
  has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__view *product, int parts, int applied,
-        gemmepi__pass *pass) {
+  const gemmepi__view *product, int parts, int applied,
+  gemmepi__pass *pass) {
   char prologue[1024], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -12108,13 +12108,13 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   pass->partial_bytes = gemmepi__line_bytes(problem, pass->params.epilogue.row_tiles);
   /* the product has taken scales that change along k */
   gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
-        scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
+    scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
   gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
   gemmepi__append_pass_defines(&text, problem, parts, applied);
   gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
-        gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
-        gemmepi__name_of_epilogue(problem, product->dtype, words));
+    gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
+    gemmepi__name_of_epilogue(problem, product->dtype, words));
   return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
@@ -12130,8 +12130,8 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int pa
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-        const gemmepi__arguments *arguments, void *product, void *partials,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *product, void *partials,
+  gemmepi_stream stream) {
   gemmepi__pass_params params = pass->params;
   gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
   params.product.data = product;
@@ -12144,7 +12144,7 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
 static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
   if (pass->function)
     gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
-        pass->blocks, pass->threads_x, pass->threads_y);
+      pass->blocks, pass->threads_x, pass->threads_y);
 }
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
  transposed for our kernels. */
@@ -12189,14 +12189,14 @@ static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t
 
 /* The copy of an operand as `view`; its kernel has so many blocks. */
 static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
-        const gemmepi__view *view, int64_t blocks,
-        gemmepi__convert *convert) {
+  const gemmepi__view *view, int64_t blocks,
+  gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   int64_t size = view->bits / 8;
   if (view->bytes / size / 16 >
     from->bytes + 4096) /* items overlap: they would be written out one by one */
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "an operand's items overlap, and converted they would be far larger");
+      "an operand's items overlap, and converted they would be far larger");
   convert->bytes = gemmepi__bytes_for(view->bytes, 1);
   convert->params.x = gemmepi__kernel_matrix_of(from);
   convert->params.out = gemmepi__kernel_matrix_of(view);
@@ -12213,7 +12213,7 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
 
 /* By kernels of which a thread copies a run. */
 static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
-        gemmepi__view *view, gemmepi__convert *convert) {
+  gemmepi__view *view, gemmepi__convert *convert) {
   *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
   return gemmepi__lay_out_copy(
     problem, operand, view,
@@ -12222,7 +12222,7 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
 
 /* To the type that the problem's operands have in common. *view is that of the converted operand. */
 static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-        int operand, gemmepi__view *view, gemmepi__convert *convert) {
+  int operand, gemmepi__view *view, gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
   char prologue[256];
@@ -12233,8 +12233,8 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
   gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
   gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
-        gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
@@ -12245,7 +12245,7 @@ static void gemmepi__pack_prologue(char *data, size_t size) {
 
 /* As it is, but for where its lines begin. */
 static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
-        int operand, gemmepi__convert *pack) {
+  int operand, gemmepi__convert *pack) {
   char prologue[64];
   gemmepi__view view;
   gemmepi_status status;
@@ -12260,16 +12260,16 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
 static void gemmepi__transpose_prologue(char *data, size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
   gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", GEMMEPI__TRANSPOSE_TILE,
-        GEMMEPI__CONVERT_THREADS);
+    GEMMEPI__CONVERT_THREADS);
 }
 
 /* Of 32-bit elements, with lines along the other axis. */
 static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
-        int operand, gemmepi__convert *pack) {
+  int operand, gemmepi__convert *pack) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
   int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
-        gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
+    gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
   char prologue[64];
   gemmepi_status status;
   if (blocks >= 0 && from->batch_stride)
@@ -12278,11 +12278,11 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
   gemmepi__transpose_prologue(prologue, sizeof prologue);
   return status ? status
         : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
-        &pack->launch);
+          &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
-        void *from, void *to, gemmepi_stream stream) {
+  void *from, void *to, gemmepi_stream stream) {
   gemmepi__convert_params params = convert->params;
   params.x.data = from;
   params.out.data = to;
@@ -12338,7 +12338,7 @@ static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candi
 
 /* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
 static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates,
-        gemmepi_route route) {
+  gemmepi_route route) {
   const gemmepi__candidate *least = NULL;
   int i;
   for (i = 0; i < candidates->count; i++) {
@@ -12460,10 +12460,10 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 /* What the kernels multiply. */
 static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
   gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-        problem->common == GEMMEPI_F16   ? "f16"
-        : problem->common == GEMMEPI_F32 ? "tf32"
-        : "bf16",
-        (int)problem->views[GEMMEPI__A].bits / 8);
+    problem->common == GEMMEPI_F16   ? "f16"
+    : problem->common == GEMMEPI_F32 ? "tf32"
+    : "bf16",
+    (int)problem->views[GEMMEPI__A].bits / 8);
 }
 
 /* Stages that all of k fills. */
@@ -12560,14 +12560,14 @@ static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
 static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return gemmepi__has(problem, GEMMEPI_BGRAD_A)
        ? gemmepi__divide_up(gemmepi__half_columns(problem),
-        shape->tile_n / gemmepi__halves_in(problem))
+         shape->tile_n / gemmepi__halves_in(problem))
        : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
 /* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
 static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-        int applied) {
+  int applied) {
   int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
   if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
     GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
@@ -12605,7 +12605,7 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
   return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-        !problem->views[GEMMEPI__A].transposed) ||
+    !problem->views[GEMMEPI__A].transposed) ||
      gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -12628,12 +12628,12 @@ static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi_
 static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   int replaces = gemmepi__replaces_aux(problem, fused);
   return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
-        (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
+    (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
   return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
-        (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+    (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
 /* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
@@ -12685,8 +12685,8 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
      fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
      gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
      (gemmepi__has(problem, GEMMEPI_AUX)
-        ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
-        : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
+       ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
+       : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
 /* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
@@ -12700,7 +12700,7 @@ static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemm
     return 1;
   return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
      (!gemmepi__activation_costs(epilogue) ||
-      gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
+       gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
      !gemmepi__wants_exact(problem) && fused->shape.tile_n <= 128 &&
      !gemmepi__loads_bias_ahead(problem, fused);
 }
@@ -12717,11 +12717,11 @@ static int gemmepi__elects_lane(const gemmepi__problem *problem) {
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
 static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-        int64_t *rows, int64_t *columns) {
+  int64_t *rows, int64_t *columns) {
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
   *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
-        (int64_t)shape->tile_n / halves * shape->cluster_n);
+    (int64_t)shape->tile_n / halves * shape->cluster_n);
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -12731,21 +12731,21 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
   uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
   return !gemmepi__has(problem, sums) ||
      ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
-      !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+       !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
 /* What shapes of few registers, and units of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-        int applied) {
+  int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
   int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
   int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
-        gemmepi__aux_is_mask(problem->epilogue));
+    gemmepi__aux_is_mask(problem->epilogue));
   if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-        GEMMEPI_RESIDUAL) ||
-        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-        gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
+    GEMMEPI_RESIDUAL) ||
+    !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
+    gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+    gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
     return 0;
@@ -12792,7 +12792,7 @@ static int gemmepi__cluster_blocks(const gemmepi__sm90_shape *shape) {
 
 /* Tiles of a block, of which some have one less. */
 static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape) {
+  const gemmepi__sm90_shape *shape) {
   int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
   int cluster = gemmepi__cluster_blocks(shape);
   return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
@@ -12800,7 +12800,7 @@ static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
 static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape) {
+  const gemmepi__sm90_shape *shape) {
   int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
   int cluster = gemmepi__cluster_blocks(shape);
   double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
@@ -12813,7 +12813,7 @@ static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi_
 static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return shape->cluster_n > 1 && shape->tile_n == 128 &&
      (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
-      problem->k > 2048);
+       problem->k > 2048);
 }
 
 /* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
@@ -12835,7 +12835,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
   double columns =
     halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
   return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
-      columns / shape->cluster_m * gemmepi__load_slowness(b)) *
+    columns / shape->cluster_m * gemmepi__load_slowness(b)) *
      GEMMEPI__SM90_LINE / 54;
 }
 
@@ -12848,7 +12848,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
  random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
  that it chooses took 1.02 of the fastest. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape, int applied) {
+  const gemmepi__sm90_shape *shape, int applied) {
   int cluster = gemmepi__cluster_blocks(shape);
   double megahertz = gemmepi__chip_of(context->arch)->megahertz;
   double waves = (double)gemmepi__sm90_waves(context, problem, shape);
@@ -12879,15 +12879,15 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
 }
 
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-        const gemmepi__problem *problem, int applied,
-        double *microseconds) {
+  const gemmepi__problem *problem, int applied,
+  double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
     const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
     double time;
     if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
-        gemmepi__cluster_blocks(shape) > context->multiprocessors))
+      gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
     if (!best || time < *microseconds) {
@@ -12906,7 +12906,7 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
  less. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so that longer lines of D and AUX are
  written at a time: 2 to 3 percent less. No band is much lower than the others. */
 static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape, int64_t rows) {
+  const gemmepi__sm90_shape *shape, int64_t rows) {
   int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
   int64_t of_a = problem->views[GEMMEPI__A].bytes, bytes = of_a + problem->views[GEMMEPI__B].bytes;
   int stays = bytes <= GEMMEPI__SM90_KEPT, a_stays = !stays && of_a <= GEMMEPI__SM90_KEPT / 2;
@@ -12917,7 +12917,7 @@ static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi
   if (writes_two && stays)
     high = gemmepi__divide_up(high, 2);
   else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two &&
-      gemmepi__halves_out(problem) == 1)
+    gemmepi__halves_out(problem) == 1)
     high *= 2;
   bands = (rows + high / 2) / high;
   return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
@@ -12933,7 +12933,7 @@ typedef struct gemmepi__map_shape {
 
 /* promotion: what of DRAM comes to L2 at once where a part of it is read */
 static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
-        const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
+  const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
   static const uint32_t ones[4] = {1, 1, 1, 1};
   static const struct {
     int dtype, type;
@@ -12972,7 +12972,7 @@ static int gemmepi__operand_promotion(const gemmepi__view *view) {
 
 /* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
 static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
+  const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
   int has_items = problem->batch > 1 && view->batch_stride != 0;
   gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
   shape.extents[0] = (uint64_t)view->length;
@@ -12990,8 +12990,8 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        const gemmepi__view *view, int halves, int promotion,
-        gemmepi__tensor_map *map) {
+  const gemmepi__view *view, int halves, int promotion,
+  gemmepi__tensor_map *map) {
   gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
   uint64_t line = gemmepi__map_line(view);
   shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
@@ -13008,7 +13008,7 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
  up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
 static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   const gemmepi__sm90_shape *shape = &fused->shape;
   const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -13024,69 +13024,69 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
     result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
   if (!result && moved & 1)
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
-        gemmepi__halves_out(problem), written, &fused->params.d);
+      gemmepi__halves_out(problem), written, &fused->params.d);
   if (!result && (moved & 2 || fused->loaded & 1))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-        gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
-        &fused->params.aux);
+      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
+      &fused->params.aux);
   if (!result && (fused->loaded & 2))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
-        gemmepi__halves_out(problem), read, &fused->params.residual);
+      gemmepi__halves_out(problem), read, &fused->params.residual);
   return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
 static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__sm90 *fused) {
+  const gemmepi__sm90 *fused) {
   const gemmepi__sm90_shape *shape = &fused->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-        shape->tile_n);
+    shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
-        shape->ping_pong);
+    shape->ping_pong);
   gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
-        shape->cluster_n);
+    shape->cluster_n);
   gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
-        fused->buffers);
+    fused->buffers);
   gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
-        fused->loaded);
+    fused->loaded);
   gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
-        gemmepi__loads_bias_ahead(problem, fused));
+    gemmepi__loads_bias_ahead(problem, fused));
   gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
-        gemmepi__begins_with_bias(problem, fused), gemmepi__elects_lane(problem));
+    gemmepi__begins_with_bias(problem, fused), gemmepi__elects_lane(problem));
   gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
-        gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
+    gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
-        gemmepi__sm90_shared(problem, fused));
+    gemmepi__sm90_shared(problem, fused));
   gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
   if (fused->summed)
     gemmepi__append(text,
-        "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
-        "#define GEMMEPI_SUMS_ADD %d\n",
-        fused->summed,
-        gemmepi__sums_items(problem) ? "F64"
-        : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
-        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
+      "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
+      "#define GEMMEPI_SUMS_ADD %d\n",
+      fused->summed,
+      gemmepi__sums_items(problem) ? "F64"
+      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
+      gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   int dtype = problem->common;
   char prologue[2048], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_fused_defines(&text, problem, fused);
   gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
-        dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-        fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
-        gemmepi__name_of_epilogue(problem, dtype, words));
+    dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+    fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
+    gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
 }
 
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   fused->shape = *shape;
   fused->applied = applied;
   fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
@@ -13102,7 +13102,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
 }
 
 static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   const gemmepi__sm90_shape *shape = &fused->shape;
   gemmepi__sm90_params *params = &fused->params;
   int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
@@ -13127,7 +13127,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
 
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm90 *fused) {
+  gemmepi__sm90 *fused) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   if (!fused->summed)
     return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
@@ -13140,8 +13140,8 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape, int applied,
-        gemmepi__sm90 *fused) {
+  const gemmepi__sm90_shape *shape, int applied,
+  gemmepi__sm90 *fused) {
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
   gemmepi__cut_up(problem, shape, applied, fused);
@@ -13170,8 +13170,8 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
+  char *workspace, gemmepi_stream stream) {
   const gemmepi__driver *driver = &context->driver;
   void *const *pointers = arguments->pointers;
   char *between = gemmepi__past(workspace, fused->partial_bytes);
@@ -13209,19 +13209,19 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
 /* >>in words */
 
 static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__sm90 *sm90) {
+  const gemmepi__sm90 *sm90) {
   const gemmepi__sm90_shape *shape = &sm90->shape;
   gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-        sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
-        shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
+    sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
+    shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
   if (shape->split > 1)
     gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
   else
     gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
   if (sm90->summed)
     gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
-        gemmepi__argument_name(problem, sm90->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
-        sm90->sums.second.function ? ", of its items by 1 more launch" : "");
+      gemmepi__argument_name(problem, sm90->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
+      sm90->sums.second.function ? ", of its items by 1 more launch" : "");
   else
     gemmepi__explain_sums(text, &sm90->sums);
 }
@@ -13321,7 +13321,7 @@ static int gemmepi__is_fma(const gemmepi__problem *problem) {
 }
 
 static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-        int arch) {
+  int arch) {
   int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
   if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
     unit = gemmepi__copy_unit(problem, GEMMEPI__B);
@@ -13334,7 +13334,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
   if (unit < shape->unit ||
     (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
     (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
-     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
+    gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
   return gemmepi__sm80_shared(shape) <= gemmepi__chip_of(arch)->most_shared;
 }
@@ -13342,7 +13342,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
 /* >>how long it takes */
 
 static int64_t gemmepi__sm80_tiles(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-        int64_t *rows, int64_t *columns) {
+  int64_t *rows, int64_t *columns) {
   *rows = gemmepi__divide_up(problem->m, shape->tile_m);
   *columns =
     gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem));
@@ -13364,7 +13364,7 @@ static double gemmepi__sm80_rate(const gemmepi__problem *problem, const gemmepi_
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
  more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
 static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-        int blocks) {
+  int blocks) {
   double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
   slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
   if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
@@ -13387,12 +13387,12 @@ static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__s
  multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
  parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
+  const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(own, shape, &rows, &columns);
   int64_t each = gemmepi__divide_up(gemmepi__times(tiles, cut->parts),
-        context->multiprocessors); /* tiles of a multiprocessor */
+    context->multiprocessors); /* tiles of a multiprocessor */
   int blocks = gemmepi__sm80_blocks(context, shape);
   double area = (double)shape->tile_m * shape->tile_n, lines[2];
   int64_t of_stage = gemmepi__stage_k(problem);
@@ -13415,12 +13415,12 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
        chip->megahertz +
      (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
-        : gemmepi__sums_microseconds(problem));
+       : gemmepi__sums_microseconds(problem));
 }
 
 /* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
 static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80_cut *cut) {
+  const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gemmepi__stage_k(problem);
@@ -13430,7 +13430,7 @@ static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__
 }
 
 static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
-        double *microseconds) {
+  double *microseconds) {
   static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
   gemmepi__problem bare = gemmepi__bare_problem(problem);
   gemmepi__sm80_cut best = {NULL, 1};
@@ -13463,45 +13463,45 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
 }
 
 static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__sm80 *mma) {
+  const gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-        shape->tile_n);
+    shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
-        shape->warps_n);
+    shape->warps_n);
   gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
-        shape->blocks);
+    shape->blocks);
   gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
   gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
   gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
   gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
-        gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+    gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
   gemmepi__append_operands(text, problem);
 }
 
 static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm80 *mma) {
+  gemmepi__sm80 *mma) {
   int dtype = problem->common;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm80_defines(&text, problem, mma);
   gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
-        dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
-        ? "TF32"
-        : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-        mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
-        gemmepi__name_of_epilogue(problem, dtype, words));
+    dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
+    ? "TF32"
+    : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+    mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+    gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
 static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied,
-        gemmepi__sm80 *mma) {
+  gemmepi__sm80 *mma) {
   /* of 32 bits a row's four lanes write whole sectors, but for these */
   int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
   mma->shape = *cut->shape;
@@ -13521,7 +13521,7 @@ static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmep
 }
 
 static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__sm80 *mma) {
+  gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__sm80_params *params = &mma->params;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
@@ -13551,7 +13551,7 @@ static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, cons
 
 /* The sums of each part of k, one after another, in workspace, and what adds them up. */
 static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__view *part, int applied, gemmepi__sm80 *mma) {
+  const gemmepi__view *part, int applied, gemmepi__sm80 *mma) {
   int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
   gemmepi_status status;
   if (elements < 0)
@@ -13564,7 +13564,7 @@ static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemme
 
 /* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
+  const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
   gemmepi__problem bare;
   const gemmepi__problem *own = problem; /* the kernel's */
   unsigned row_tiles;
@@ -13601,8 +13601,8 @@ static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
+  char *workspace, gemmepi_stream stream) {
   gemmepi__sm80_params params = mma->params;
   char *partials = gemmepi__past(workspace, mma->product_bytes);
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -13619,7 +13619,7 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
   if (status)
     return status;
   return gemmepi__run_sums(context, &mma->sums, arguments, partials,
-        gemmepi__past(partials, mma->partial_bytes), stream);
+    gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
 /* >>in words */
@@ -13627,8 +13627,8 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
 static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80) {
   const gemmepi__sm80_shape *shape = &sm80->shape;
   gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
-        sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
-        sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
+    sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
+    sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
   if (sm80->parts > 1)
     gemmepi__append(text, ", k in %d parts", sm80->parts);
   gemmepi__append(text, "\n");
@@ -13672,24 +13672,24 @@ typedef struct gemmepi__engine {
   const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
   /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
   void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate);
+    gemmepi__candidate *candidate);
   void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built);
+    const gemmepi__candidate *candidate, gemmepi__built *built);
   void (*describe)(const gemmepi__built *built, gemmepi__built_details *details);
   /* In words, after the kernel's name. */
   void (*explain)(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text);
   /* The primary context is current. */
   gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream);
+    const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
+    gemmepi_stream stream);
 } gemmepi__engine;
 
 /* >>Hopper */
 
 static void gemmepi__engine_sm90_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate) {
+  gemmepi__candidate *candidate) {
   const gemmepi__sm90_shape *shape =
     gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds);
   candidate->shape = (int)(shape - gemmepi__sm90_shapes);
@@ -13702,9 +13702,9 @@ static void gemmepi__engine_sm90_tile(const gemmepi__candidate *candidate, int *
 }
 
 static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built) {
+  const gemmepi__candidate *candidate, gemmepi__built *built) {
   return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied,
-        &built->sm90);
+    &built->sm90);
 }
 
 static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__built_details *details) {
@@ -13717,28 +13717,28 @@ static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__
 }
 
 static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-        gemmepi__text *text) {
+  gemmepi__text *text) {
   gemmepi__explain_sm90(text, problem, &built->sm90);
 }
 
 static gemmepi_status gemmepi__engine_sm90_run(const gemmepi_context *context,
-        const gemmepi__problem *problem, const gemmepi__built *built,
-        const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream) {
+  const gemmepi__problem *problem, const gemmepi__built *built,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
   return gemmepi__sm90_run(context, problem, &built->sm90, arguments, workspace, stream);
 }
 
 /* >>Ampere and later */
 
 static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context,
-        const gemmepi__problem *problem) {
+  const gemmepi__problem *problem) {
   (void)context;
   (void)problem;
   return NULL;
 }
 
 static void gemmepi__engine_sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate) {
+  gemmepi__candidate *candidate) {
   gemmepi__sm80_cut cut = gemmepi__choose_sm80(context, problem, &candidate->microseconds);
   candidate->shape = (int)(cut.shape - gemmepi__sm80_shapes);
   candidate->parts = cut.parts;
@@ -13750,7 +13750,7 @@ static void gemmepi__engine_sm80_tile(const gemmepi__candidate *candidate, int *
 }
 
 static gemmepi_status gemmepi__engine_sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built) {
+  const gemmepi__candidate *candidate, gemmepi__built *built) {
   gemmepi__sm80_cut cut;
   cut.shape = &gemmepi__sm80_shapes[candidate->shape];
   cut.parts = candidate->parts;
@@ -13767,15 +13767,15 @@ static void gemmepi__engine_sm80_describe(const gemmepi__built *built, gemmepi__
 }
 
 static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-        gemmepi__text *text) {
+  gemmepi__text *text) {
   (void)problem;
   gemmepi__explain_sm80(text, &built->sm80);
 }
 
 static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
-        const gemmepi__problem *problem, const gemmepi__built *built,
-        const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream) {
+  const gemmepi__problem *problem, const gemmepi__built *built,
+  const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
   return gemmepi__sm80_run(context, problem, &built->sm80, arguments, workspace, stream);
 }
 
@@ -13793,8 +13793,8 @@ static const gemmepi__engine gemmepi__engines[] = {
 
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *like, double copying,
-        gemmepi__candidates *candidates) {
+  const gemmepi__candidate *like, double copying,
+  gemmepi__candidates *candidates) {
   int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
   double least = GEMMEPI__NEVER;
   for (engine = 0; engine < count; engine++) {
@@ -14031,27 +14031,27 @@ static int gemmepi__lt_type(int dtype) {
 
 /* A view as cuBLASLt sees it: column-major, so a line of ours is a column. */
 static int gemmepi__lt_layout_of(const gemmepi__cublaslt *lt, const gemmepi__view *view, int64_t batch,
-        gemmepi__lt_layout *layout) {
+  gemmepi__lt_layout *layout) {
   int32_t count = (int32_t)batch;
   int result = lt->layout_init(layout, sizeof *layout, gemmepi__lt_type(view->dtype),
-        (uint64_t)view->length, (uint64_t)view->lines, view->ld);
+    (uint64_t)view->length, (uint64_t)view->lines, view->ld);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-        sizeof count);
+      sizeof count);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-        &view->batch_stride, sizeof view->batch_stride);
+      &view->batch_stride, sizeof view->batch_stride);
   return result;
 }
 
 static int gemmepi__lt_set(const gemmepi__cublaslt *lt, gemmepi__lt_product *product, int attribute,
-        const void *value, size_t size) {
+  const void *value, size_t size) {
   return lt->matmul_desc_set_attribute(&product->desc, attribute, value, size);
 }
 
 /* Notes a pointer that runs set; here it is set to its alignment alone, which the heuristic reads. */
 static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_product *product, int attribute, int operand) {
+  gemmepi__lt_product *product, int attribute, int operand) {
   void *aligned = (void *)(uintptr_t)problem->views[operand].alignment;
   gemmepi__lt_pointer *pointer = &product->pointers[product->pointer_count++];
   pointer->attribute = attribute;
@@ -14060,7 +14060,7 @@ static int gemmepi__lt_add_pointer(const gemmepi__cublaslt *lt, const gemmepi__p
 }
 
 static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        int operand, gemmepi__lt_product *product) {
+  int operand, gemmepi__lt_product *product) {
   const gemmepi__view *vector = &problem->views[operand];
   int32_t type = gemmepi__lt_type(vector->dtype);
   int result =
@@ -14071,25 +14071,25 @@ static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmep
       gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
-        &vector->batch_stride, sizeof vector->batch_stride);
+      &vector->batch_stride, sizeof vector->batch_stride);
   return result;
 }
 
 static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_product *product) {
   const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
   int32_t type = gemmepi__lt_type(aux->dtype);
   int result = gemmepi__lt_add_pointer(lt, problem, product,
-        GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
+    GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
   if (!result && aux->bits != 1 && aux->dtype != problem->views[GEMMEPI__D].dtype)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type,
-        sizeof type);
+      sizeof type);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
-        sizeof aux->ld);
+      sizeof aux->ld);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
-        &aux->batch_stride, sizeof aux->batch_stride);
+      &aux->batch_stride, sizeof aux->batch_stride);
   if (!result && problem->views[GEMMEPI__AMAX_AUX].dtype)
     result = gemmepi__lt_add_pointer(
       lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, GEMMEPI__AMAX_AUX);
@@ -14097,7 +14097,7 @@ static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__
 }
 
 static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_product *product) {
   int32_t epilogue = gemmepi__lt_epilogue(problem->epilogue);
   int vector = gemmepi__has(problem, GEMMEPI_BIAS) ? GEMMEPI__BIAS : GEMMEPI__BIAS_GRAD;
   int result =
@@ -14109,7 +14109,7 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
     result = gemmepi__lt_describe_aux(lt, problem, product);
   if (!result && gemmepi__has_operand(problem, GEMMEPI__AMAX_D))
     result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
-        GEMMEPI__AMAX_D);
+      GEMMEPI__AMAX_D);
   return result;
 }
 
@@ -14129,7 +14129,7 @@ static const gemmepi__lt_scale_row gemmepi__lt_scales[] = {
 
 /* A bare product takes the scales that change along k; the pass takes the others. */
 static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_use use, gemmepi__lt_product *product) {
+  gemmepi__lt_use use, gemmepi__lt_product *product) {
   static const int32_t modes[] = {0, GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
         GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
         GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
@@ -14151,8 +14151,8 @@ static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmep
 }
 
 static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_product *product) {
+  const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_product *product) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   int sums = gemmepi__product_dtype(problem);
   int compute = sums == GEMMEPI_F64                        ? GEMMEPI__CUBLAS_COMPUTE_64F
@@ -14170,10 +14170,10 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
-        sizeof transpose_a);
+      sizeof transpose_a);
   if (!result)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b,
-        sizeof transpose_b);
+      sizeof transpose_b);
   if (!result)
     result = gemmepi__lt_layout_of(lt, b, problem->batch, &product->b);
   if (!result)
@@ -14186,8 +14186,8 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
 }
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_preference *preference) {
+  const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_preference *preference) {
   static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
         GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
@@ -14203,10 +14203,10 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
   views[3] = d;
   if (!result)
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-        &workspace, sizeof workspace);
+      &workspace, sizeof workspace);
   if (!result)
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-        &schemes, sizeof schemes);
+      &schemes, sizeof schemes);
   for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
     alignment = (uint32_t)views[i]->alignment;
     result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
@@ -14229,7 +14229,7 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
 
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
 static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-        gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
+  gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
   int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
   int rounds_early =
     problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
@@ -14262,7 +14262,7 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 
 /* The answer to take, of `count` good ones in the heuristic's order. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__lt_heuristic *good, int count) {
+  const gemmepi__lt_heuristic *good, int count) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   size_t t;
   int i;
@@ -14279,8 +14279,8 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
 }
 
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_product *product) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
   gemmepi__lt_preference preference;
@@ -14289,7 +14289,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   memset(product, 0, sizeof *product);
   if (problem->batch > INT_MAX)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
-        (long long)problem->batch);
+      (long long)problem->batch);
   result = gemmepi__lt_describe(lt, problem, c, d, product);
   if (!result)
     result = gemmepi__lt_describe_scales(lt, problem, use, product);
@@ -14317,20 +14317,20 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   }
   if (fault)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
-        fault);
+      fault);
   if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
     result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
     return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
-        lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
+    lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
 
 /* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-        gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
+  gemmepi__lt_product *product) {
   gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
   gemmepi__problem slow = *problem;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
@@ -14378,8 +14378,8 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
 
 /* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
 static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
-        const gemmepi__lt_product *product,
-        const gemmepi__lt_call *call) {
+  const gemmepi__lt_product *product,
+  const gemmepi__lt_call *call) {
   if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
     return NULL;
   return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
@@ -14389,18 +14389,18 @@ static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
  device, and alpha too. */
 static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_product *run,
-        const void **alpha, const void **beta) {
+  const void **alpha, const void **beta) {
   int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
   *alpha = (const float *)(uintptr_t)context->ones;
   *beta = (const float *)(uintptr_t)context->ones + 1;
   return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
-        sizeof mode);
+    sizeof mode);
 }
 
 /* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
-        const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
+  gemmepi_stream stream) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
   gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
@@ -14409,7 +14409,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
   for (i = 0; i < run.pointer_count && !result; i++)
     result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
-        &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+      &arguments->pointers[run.pointers[i].operand], sizeof(void *));
   if (!result && in_place)
     result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
   if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
@@ -14425,8 +14425,8 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   if (gemmepi__lt_refused(result) &&
     !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
-        lt->get_status_name(result), result);
+      "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+      lt->get_status_name(result), result);
   return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
 
@@ -14442,7 +14442,7 @@ static const short gemmepi__lt_tiles[][2] = {
 
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
-        char *text, size_t size, int *tile_m, int *tile_n) {
+  char *text, size_t size, int *tile_m, int *tile_n) {
   int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
   int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
   int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
@@ -14474,7 +14474,7 @@ typedef struct gemmepi__split {
 
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
-        gemmepi__split *split) {
+  gemmepi__split *split) {
   gemmepi__view view = problem->views[GEMMEPI__D];
   int sums = gemmepi__product_dtype(problem);
   int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
@@ -14521,7 +14521,7 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
 /* The product without its epilogue. Where cuBLASLt's algorithms are not to be trusted with alpha and beta, the pass takes
  both. */
 static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__view *view, gemmepi__split *split) {
+  gemmepi__view *view, gemmepi__split *split) {
   const char *rule = gemmepi__bare_rule(problem);
   gemmepi_status status = GEMMEPI_OK;
   int alone;
@@ -14545,17 +14545,17 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
 
 /* The bare product of converted operands. UNSUPPORTED where a conversion has nothing to give. */
 static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__view *view, gemmepi__split *split) {
+  gemmepi__view *view, gemmepi__split *split) {
   gemmepi__problem converted = *problem;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   if (problem->common == GEMMEPI_I8 || (problem->views[GEMMEPI__A].dtype == problem->common &&
-        problem->views[GEMMEPI__B].dtype == problem->common))
+    problem->views[GEMMEPI__B].dtype == problem->common))
     return GEMMEPI_UNSUPPORTED;
   if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
     gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "scales that change along k cannot be taken out of a converted product");
+      "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
       status = gemmepi__build_convert(context, problem, operand, &converted.views[operand],
@@ -14568,8 +14568,8 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
-        const gemmepi__problem *problem, gemmepi__view *view,
-        gemmepi__split *split) {
+  const gemmepi__problem *problem, gemmepi__view *view,
+  gemmepi__split *split) {
   char reason[256];
   gemmepi_status status = gemmepi__build_bare(context, problem, view, split);
   if (status != GEMMEPI_UNSUPPORTED)
@@ -14585,7 +14585,7 @@ static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
 /* cuBLASLt is open unless k is 0. bare: it has refused the whole epilogue. GEMMEPI_UNSUPPORTED with the sentence where the
  route cannot take the problem. */
 static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemmepi__problem *problem,
-        int bare, gemmepi__split *split) {
+  int bare, gemmepi__split *split) {
   gemmepi__problem rest = gemmepi__without_sums(problem);
   gemmepi__view view;
   gemmepi_status status = GEMMEPI_OK;
@@ -14595,7 +14595,7 @@ static gemmepi_status gemmepi__split_build(gemmepi_context *context, const gemme
         gemmepi__lt_rule(&rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
   if (!split->bare) {
     status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-        &rest.views[GEMMEPI__D], &split->product);
+      &rest.views[GEMMEPI__D], &split->product);
     split->product_takes_c = 1;
     if (status == GEMMEPI_UNSUPPORTED)
       split->bare = 1;
@@ -14643,9 +14643,9 @@ static size_t gemmepi__split_workspace(const gemmepi__split *split) {
 }
 
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
-        const gemmepi__arguments *arguments,
-        const gemmepi__split_parts *parts, void *product,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments,
+  const gemmepi__split_parts *parts, void *product,
+  gemmepi_stream stream) {
   void *operands[2];
   gemmepi__lt_call call;
   gemmepi_status status = GEMMEPI_OK;
@@ -14671,8 +14671,8 @@ static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const
 
 /* The primary context is current; workspace has gemmepi__split_workspace bytes. */
 static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__split *split, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+  const gemmepi__split *split, const gemmepi__arguments *arguments,
+  char *workspace, gemmepi_stream stream) {
   gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
   void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
   gemmepi_status status = GEMMEPI_OK;
@@ -14686,7 +14686,7 @@ static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const g
   }
   if (!status)
     status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
-        stream);
+      stream);
   return status;
 }
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
@@ -14715,19 +14715,19 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
 }
 
 static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
-        int operand) {
+  int operand) {
   const gemmepi__view *view = &problem->views[operand];
   char letter = operand == GEMMEPI__A ? 'A' : 'B';
   gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter,
-        gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
   gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
-        gemmepi__runs_are_aligned(problem, view));
+    gemmepi__runs_are_aligned(problem, view));
 }
 
 /* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__plain *plain) {
+  gemmepi__plain *plain) {
   gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
   int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
   int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
@@ -14747,22 +14747,22 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
   plain->params.k = problem->k;
   plain->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
   gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
-        problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
+    problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
   gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
-        gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
   gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
   gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-        gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
-        gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+    gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
   return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
 static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__plain *plain) {
+  gemmepi__plain *plain) {
   gemmepi__problem bare = gemmepi__bare_problem(problem), rest = *problem;
   const gemmepi__view *product = &bare.views[GEMMEPI__D];
   gemmepi_status status = gemmepi__build_plain_kernel(context, &bare, plain);
@@ -14779,16 +14779,16 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
 }
 
 static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__plain *plain) {
+  gemmepi__plain *plain) {
   gemmepi_status status;
   memset(plain, 0, sizeof *plain);
   status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
         : gemmepi__build_plain_kernel(context, problem, plain);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem,
-        plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
-        : plain->params.epilogue.row_tiles,
-        &plain->sums);
+      plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
+      : plain->params.epilogue.row_tiles,
+      &plain->sums);
   return status;
 }
 
@@ -14804,8 +14804,8 @@ static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__p
 
 /* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
 static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__plain *plain, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+  const gemmepi__plain *plain, const gemmepi__arguments *arguments,
+  char *workspace, gemmepi_stream stream) {
   gemmepi__plain_params params = plain->params;
   char *partials = gemmepi__past(workspace, plain->product_bytes);
   char *between = gemmepi__past(partials, plain->partial_bytes);
@@ -14867,7 +14867,7 @@ static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int si
 
 /* The problem as the kernel has it. */
 static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2],
-        gemmepi__problem *packed) {
+  gemmepi__problem *packed) {
   int operand;
   *packed = *problem;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
@@ -14889,7 +14889,7 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */
 static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemmepi__problem *problem,
-        int applied, gemmepi__candidates *candidates) {
+  int applied, gemmepi__candidates *candidates) {
   int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
   gemmepi__candidate like;
   memset(&like, 0, sizeof like);
@@ -14906,13 +14906,13 @@ static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemme
     like.copies[1] = b;
     gemmepi__pack_views(problem, like.copies, &packed);
     gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies),
-        candidates);
+      candidates);
   }
 }
 
 /* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
 static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
-        const gemmepi__problem *problem, int applied) {
+  const gemmepi__problem *problem, int applied) {
   gemmepi__candidates candidates;
   const gemmepi__candidate *least;
   gemmepi__candidate never;
@@ -14938,7 +14938,7 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
 /* >>building */
 
 static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemmepi__problem *problem,
-        const int packs[2], gemmepi__convert *built) {
+  const int packs[2], gemmepi__convert *built) {
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
@@ -14951,7 +14951,7 @@ static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemme
 
 /* Builds the candidate as it is. */
 static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__fused *fused) {
+  const gemmepi__candidate *candidate, gemmepi__fused *fused) {
   gemmepi__problem packed;
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
@@ -14984,8 +14984,8 @@ static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-        char *workspace, gemmepi_stream stream) {
+  const gemmepi__fused *fused, const gemmepi__arguments *arguments,
+  char *workspace, gemmepi_stream stream) {
   gemmepi__arguments packed = *arguments;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
@@ -15044,7 +15044,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   double rate = gemmepi__sm80_rate(problem, chip), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
   int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
-        problem->n * problem->views[GEMMEPI__A].bits / 8);
+    problem->n * problem->views[GEMMEPI__A].bits / 8);
   if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);
@@ -15078,8 +15078,8 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
     i++;
   return gemmepi__lt_costs[i].once + elements * 1e-6 *
         (gemmepi__activation_costs(problem->epilogue)
-        ? gemmepi__lt_costs[i].others
-        : gemmepi__lt_costs[i].relu);
+          ? gemmepi__lt_costs[i].others
+          : gemmepi__lt_costs[i].relu);
 }
 /* Plans of products: a route chosen once for a problem, and built. */
 
@@ -15095,7 +15095,7 @@ static int gemmepi__is_left_out(const gemmepi_context *context, gemmepi_route ro
 
 /* A candidate of the route, refused where config.routes or the rule says so. */
 static gemmepi__candidate *gemmepi__add_route(const gemmepi_context *context, gemmepi_route route,
-        const char *rule, gemmepi__candidates *candidates) {
+  const char *rule, gemmepi__candidates *candidates) {
   gemmepi__candidate *added = gemmepi__add_candidate(candidates, route);
   added->engine = GEMMEPI__ANY_ENGINE;
   added->refusal = gemmepi__is_left_out(context, route) ? "config.routes leaves it out" : rule;
@@ -15105,7 +15105,7 @@ static gemmepi__candidate *gemmepi__add_route(const gemmepi_context *context, ge
 /* cuBLASLt with its own epilogue goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile, and
  always before SPLIT. */
 static void gemmepi__enumerate_cublaslt(const gemmepi_context *context, const gemmepi__problem *problem,
-        int is_known, gemmepi__candidates *candidates) {
+  int is_known, gemmepi__candidates *candidates) {
   gemmepi__candidate *lt =
     gemmepi__add_route(context, GEMMEPI_ROUTE_LT, gemmepi__lt_rule(problem), candidates);
   gemmepi__candidate *split = gemmepi__add_route(context, GEMMEPI_ROUTE_SPLIT, NULL, candidates);
@@ -15121,7 +15121,7 @@ static void gemmepi__enumerate_cublaslt(const gemmepi_context *context, const ge
 
 /* All ways to run the problem, and why others cannot. applied: of FUSED, for runs alone whose alpha is 1 and which have no C. */
 static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
-        gemmepi__candidates *candidates) {
+  gemmepi__candidates *candidates) {
   const char *rule = gemmepi__fused_rule(context, problem);
   candidates->count = 0;
   gemmepi__enumerate_cublaslt(context, problem, !gemmepi__engines_rule(context, problem), candidates);
@@ -15164,7 +15164,7 @@ static gemmepi_status gemmepi__build_lt(gemmepi__matmul_plan *plan) {
   if (status)
     return status;
   status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-        &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
+    &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], &plan->lt);
   plan->workspace_size = plan->lt.workspace_size;
   return status;
 }
@@ -15207,7 +15207,7 @@ static gemmepi_status gemmepi__build_plain(gemmepi__matmul_plan *plan) {
 }
 
 static gemmepi_status gemmepi__build_candidate(gemmepi__matmul_plan *plan,
-        const gemmepi__candidate *candidate) {
+  const gemmepi__candidate *candidate) {
   plan->route = candidate->route;
   switch (candidate->route) {
   case GEMMEPI_ROUTE_FUSED:
@@ -15260,9 +15260,9 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
   for (i = 0; i < plan->candidates.count; i++)
     reasons[plan->candidates.list[i].route] = plan->candidates.list[i].refusal;
   return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
-        reasons[GEMMEPI_ROUTE_FUSED], reasons[GEMMEPI_ROUTE_LT],
-        reasons[GEMMEPI_ROUTE_SPLIT], reasons[GEMMEPI_ROUTE_PLAIN]);
+    "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
+    reasons[GEMMEPI_ROUTE_FUSED], reasons[GEMMEPI_ROUTE_LT],
+    reasons[GEMMEPI_ROUTE_SPLIT], reasons[GEMMEPI_ROUTE_PLAIN]);
 }
 
 /* Builds the best candidate that can be built. A library that is not there ends planning, unless a candidate is left that may do
@@ -15296,7 +15296,7 @@ static gemmepi_status gemmepi__build_empty(gemmepi__matmul_plan *plan) {
 
 /* The context's device: the primary context current, one build at a time. */
 static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
-        const gemmepi__matmul_plan *instead_of) {
+  const gemmepi__matmul_plan *instead_of) {
   gemmepi_context *context = plan->base.context;
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
@@ -15333,7 +15333,7 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__matmul_plan **result) {
+  gemmepi__matmul_plan **result) {
   gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
@@ -15342,9 +15342,9 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
     int only_sums = !gemmepi__writes_nothing(problem);
     plan->route = GEMMEPI_ROUTE_EMPTY;
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
-        "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
-        (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-        (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
+      "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
+      (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+      (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
     if (only_sums && !context->is_host)
       status = gemmepi__choose_on_device(plan, NULL);
   } else if (context->is_host) {
@@ -15360,7 +15360,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-        gemmepi_plan **result) {
+  gemmepi_plan **result) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan = NULL;
   gemmepi_status status;
@@ -15389,19 +15389,19 @@ static int gemmepi__suits_fused(const gemmepi__matmul_plan *plan, const gemmepi_
 }
 
 static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
-        const gemmepi__arguments *arguments, void *workspace,
-        gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *workspace,
+  gemmepi_stream stream) {
   void *const *pointers = arguments->pointers;
   gemmepi__lt_call call;
   if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
     return gemmepi__split_run(plan->base.context, &plan->problem, &plan->split, arguments,
-        (char *)workspace, stream);
+      (char *)workspace, stream);
   if (plan->route == GEMMEPI_ROUTE_PLAIN)
     return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments,
-        (char *)workspace, stream);
+      (char *)workspace, stream);
   if (plan->route == GEMMEPI_ROUTE_FUSED)
     return gemmepi__fused_run(plan->base.context, &plan->problem, &plan->fused, arguments,
-        (char *)workspace, stream);
+      (char *)workspace, stream);
   call.alpha = arguments->alpha;
   call.beta = arguments->beta;
   call.a = pointers[GEMMEPI__A];
@@ -15413,9 +15413,9 @@ static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
 }
 
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
-        plan->workspace_size, "gemmepi_plan_prepare");
+    plan->workspace_size, "gemmepi_plan_prepare");
   gemmepi_status status;
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
@@ -15425,7 +15425,7 @@ static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
 }
 
 static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size == 0)
     return gemmepi__launch_route(plan, arguments, NULL, stream);
@@ -15458,7 +15458,7 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
 /* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
  cannot do it stands in gemmepi_last_error. */
 static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place,
-        const char *runs) {
+  const char *runs) {
   gemmepi__matmul_plan *next = gemmepi__new_plan(plan->base.context, &plan->problem);
   gemmepi_status status;
   if (!next)
@@ -15477,18 +15477,18 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
     gemmepi__release_plan(&next->base);
   else if (plan->route != GEMMEPI_ROUTE_FUSED)
     gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
-        "a product of m %lld, n %lld, k %lld takes another route %s: %s",
-        (long long)gemmepi__callers_m(&plan->problem),
-        (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
-        ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route]);
+      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
+      (long long)gemmepi__callers_m(&plan->problem),
+      (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
+      ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route]);
   return status;
 }
 
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
  the context's workspace. */
 static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted,
-        const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
     return gemmepi__launch_plan(plan, args, arguments, stream);
@@ -15498,7 +15498,7 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
 
 /* Why the plan's kernel is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
-        const gemmepi__arguments *arguments) {
+  const gemmepi__arguments *arguments) {
   gemmepi__lt_call call;
   if (plan->route == GEMMEPI_ROUTE_FUSED)
     return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
@@ -15514,7 +15514,7 @@ static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
 
 /* The plan for runs that are not for this one. */
 static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, const char *why,
-        const gemmepi__matmul_plan **scaled) {
+  const gemmepi__matmul_plan **scaled) {
   gemmepi_status status = GEMMEPI_OK;
   if (!gemmepi__load_pointer(plan->scaled_place)) {
     (void)gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", why);
@@ -15536,8 +15536,8 @@ static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *pla
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
 static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-        const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
   const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
   const char *why = gemmepi__not_for_run(current, arguments);
   size_t counted = /* what the caller knows of for certain */
@@ -15573,13 +15573,13 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
 #endif
 
 static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
-        const gemmepi_matmul_args *args,
-        const gemmepi__arguments *arguments) {
+  const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments) {
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int i;
   for (i = 0; i < problem->count && !status; i++)
     status = gemmepi__check_reachable(context, gemmepi__argument_name(problem, problem->list[i]),
-        arguments->pointers[problem->list[i]]);
+      arguments->pointers[problem->list[i]]);
   for (i = 0; i < 2 && !status; i++)
     status =
       gemmepi__check_reachable(context, gemmepi__scalar_names[i], gemmepi__device_scalar(arguments, i));
@@ -15588,7 +15588,7 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
 
 /* one_shot: each pointer is asked about at the driver, which takes a microsecond. */
 static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
-        int one_shot, gemmepi_stream stream) {
+  int one_shot, gemmepi_stream stream) {
   gemmepi__arguments arguments;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -15614,7 +15614,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
   return status ? status : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args, 0, stream);
 }
@@ -15644,7 +15644,7 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
 
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__matmul_plan **result) {
+  gemmepi__matmul_plan **result) {
   gemmepi__plan_key key;
   gemmepi_plan *kept;
   gemmepi__matmul_plan *plan;
@@ -15662,7 +15662,7 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-        const gemmepi_matmul_args *args, gemmepi_stream stream) {
+  const gemmepi_matmul_args *args, gemmepi_stream stream) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan;
   gemmepi_status status;
@@ -15689,10 +15689,10 @@ static void gemmepi__describe_kernel(const gemmepi__matmul_plan *plan, gemmepi_p
   const gemmepi__split *split = &plan->split;
   if (plan->route == GEMMEPI_ROUTE_LT)
     gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &plan->lt, details->kernel,
-        sizeof details->kernel, &details->tile_m, &details->tile_n);
+      sizeof details->kernel, &details->tile_m, &details->tile_n);
   else if (plan->route == GEMMEPI_ROUTE_SPLIT && split->has_product)
     gemmepi__lt_describe_algo(&plan->base.context->cublaslt, &split->product, details->kernel,
-        sizeof details->kernel, &details->tile_m, &details->tile_n);
+      sizeof details->kernel, &details->tile_m, &details->tile_n);
   else if (plan->route == GEMMEPI_ROUTE_SPLIT)
     memcpy(details->kernel, split->pass.launch.name, sizeof details->kernel);
   else if (plan->route == GEMMEPI_ROUTE_EMPTY && split->sums.first.function)
@@ -15747,21 +15747,21 @@ static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
   if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
-        view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
+    view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
     return;
   gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
-        gemmepi__argument_name(problem, operand),
-        gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
-        (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
-        (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
-        gemmepi__scale_names[view->scale]);
+    gemmepi__argument_name(problem, operand),
+    gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
+    (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
+    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
+    gemmepi__scale_names[view->scale]);
 }
 
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
   int operand;
   gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
-        (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-        (long long)problem->k, (long long)problem->batch);
+    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+    (long long)problem->k, (long long)problem->batch);
   gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   gemmepi__append(
     text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
@@ -15773,7 +15773,7 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
 }
 
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
-        const char *kernel) {
+  const char *kernel) {
   const gemmepi__split *split = &plan->split;
   const gemmepi__launch *pass = &split->pass.launch;
   int operand;
@@ -15784,7 +15784,7 @@ static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_pl
         gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
   if (split->has_product)
     gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
-        split->to_workspace ? ", into workspace in the type of its sums" : "");
+      split->to_workspace ? ", into workspace in the type of its sums" : "");
   gemmepi__explain_pass(text, pass, "");
   gemmepi__explain_sums(text, &split->sums);
 }
@@ -15793,7 +15793,7 @@ static void gemmepi__explain_plain(gemmepi__text *text, const gemmepi__matmul_pl
   const gemmepi__launch *launch = &plan->plain.launch;
   const gemmepi__launch *pass = &plan->plain.pass.launch;
   gemmepi__append(text, "  %s: product%s, %u blocks of %u threads\n", launch->name,
-        pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
+    pass->function ? ", into workspace" : " and epilogue", launch->blocks, launch->threads_x);
   gemmepi__explain_pass(text, pass, "");
   gemmepi__explain_sums(text, &plan->plain.sums);
 }
@@ -15825,15 +15825,15 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_pl
 }
 
 static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate) {
+  const gemmepi__candidate *candidate) {
   gemmepi__append(text, "    %s", gemmepi__route_names[candidate->route]);
   if (candidate->engine != GEMMEPI__ANY_ENGINE)
     gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
   if (candidate->copies[0] || candidate->copies[1])
     gemmepi__append(text, " with %s%s%s copied",
-        candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
-        candidate->copies[0] && candidate->copies[1] ? " and " : "",
-        candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
+      candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
+      candidate->copies[0] && candidate->copies[1] ? " and " : "",
+      candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
   if (candidate->refusal) {
     gemmepi__append(text, ": %s\n", candidate->refusal);
     return;
@@ -15842,7 +15842,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
     int tile_m, tile_n;
     gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
     gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
-        problem->exchanged ? tile_m : tile_n);
+      problem->exchanged ? tile_m : tile_n);
   }
   if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
     gemmepi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
@@ -15862,8 +15862,8 @@ static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matm
   if (!is_known)
     return;
   gemmepi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n",
-        chip->arch / 10, chip->arch % 10, chip->source,
-        chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
+    chip->arch / 10, chip->arch % 10, chip->source,
+    chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
   for (i = 0; i < candidates->count; i++)
     gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }
@@ -15884,16 +15884,16 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi_plan_details details;
   gemmepi__matmul_info(plan, &details);
   gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-        (gemmepi__ull)details.workspace_size);
+    (gemmepi__ull)details.workspace_size);
   switch (plan->route) {
   case GEMMEPI_ROUTE_EMPTY:
     gemmepi__append(text, "  m or n is 0: %s\n",
-        gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
-        : "only the sums of bias_grad are written");
+      gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
+      : "only the sums of bias_grad are written");
     return;
   case GEMMEPI_ROUTE_HOST:
     gemmepi__append(text, "  plain C, accumulated in F64\n"
-        "  not fused, not lt, not split, not plain: the context runs on the host\n");
+      "  not fused, not lt, not split, not plain: the context runs on the host\n");
     return;
   case GEMMEPI_ROUTE_LT:
     gemmepi__append(text, "  %s\n", details.kernel);
@@ -16017,7 +16017,7 @@ static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) 
 
 /* What a product of the layer calls its matrices, in the layer's words. */
 static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchanged, const char *a,
-        const char *b, const char *d, const char *aux) {
+  const char *b, const char *d, const char *aux) {
   static const char *const folded[][2] = {{"desc.a", "desc.b"},   {"desc.b", "desc.a"},
         {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
         {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
@@ -16110,12 +16110,12 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
     return status;
   if (gemmepi__has_two(keeps))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-        "preact or computed anew");
+      "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+      "preact or computed anew");
   if (affine && keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
-        keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+      "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
+      keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
   if (!backward)
     return GEMMEPI_OK;
   if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
@@ -16128,8 +16128,8 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
         pairs[i].name, pairs[i].name);
   if (!affine && !keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-        "activation needs P");
+      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
+      "activation needs P");
   return GEMMEPI_OK;
 }
 
@@ -16140,7 +16140,7 @@ static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *de
       gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-        (int)desc->order, GEMMEPI__UNINITIALISED);
+      (int)desc->order, GEMMEPI__UNINITIALISED);
   if (status)
     return status;
   if (desc->batch < 0 || desc->batch > GEMMEPI__MAX_ELEMENTS)
@@ -16191,7 +16191,7 @@ static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, 
 /* >>taking a desc */
 
 static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
-        int operand) {
+  int operand) {
   task->views[tensor] = problem->views[operand];
   if (tensor <= GEMMEPI__L_DY)
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
@@ -16199,7 +16199,7 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
 
 /* A, B, bias, and Y or, for backward, the P that forward left. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -16237,22 +16237,22 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
         : (int32_t)common;
   if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
-        "E5M2",
-        (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+      "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+      "E5M2",
+      (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
   if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
-        (int)layer->g_dtype,
-        gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
-        : "no gemmepi_dtype",
-        a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
-        gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
+      (int)layer->g_dtype,
+      gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
+      : "no gemmepi_dtype",
+      a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+      gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
 /* dY and dbias. */
 static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -16279,7 +16279,7 @@ static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, s
 
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
 static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
-        size_t alignment, gemmepi__layer_task *task) {
+  size_t alignment, gemmepi__layer_task *task) {
   int is_da = tensor == GEMMEPI__L_DA;
   const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
   int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
@@ -16294,7 +16294,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
       matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
-        gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
+      gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
   if (matrix->dtype != GEMMEPI_F64 &&
     !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
     return gemmepi__fail(
@@ -16314,7 +16314,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
     return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
-        is_da ? "desc.da" : "desc.db", "desc.aux");
+      is_da ? "desc.da" : "desc.db", "desc.aux");
   gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
   task->views[tensor].transposed = of->transposed;
   return GEMMEPI_OK;
@@ -16322,7 +16322,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
 
 /* One batch form for all: see gemmepi_linear_desc. The fields are those of the folded layer. */
 static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer,
-        const gemmepi__layer_task *task, int backward) {
+  const gemmepi__layer_task *task, int backward) {
   int exchanged = task->exchanged;
   const char *b = exchanged ? "a" : "b", *db = exchanged ? "da" : "db", *da = exchanged ? "db" : "da";
   int shared = task->shares_b;
@@ -16351,9 +16351,9 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
   if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
-        "(shared by the batch, its gradient a sum over it), or neither is",
-        db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
+      "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+      "(shared by the batch, its gradient a sum over it), or neither is",
+      db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
   if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
     return gemmepi__fail(
       GEMMEPI_INVALID_ARGUMENT,
@@ -16369,9 +16369,9 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
   if (task->sums_da && shared)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-        "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-        "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
-        da);
+      "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+      "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
+      da);
   return GEMMEPI_OK;
 }
 
@@ -16414,7 +16414,7 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
 }
 
 static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_status status = gemmepi__take_g_dtype(layer, task);
   if (!status)
     status = gemmepi__take_upstream(layer, alignment, task);
@@ -16429,7 +16429,7 @@ static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, 
 
 /* desc -> task, or the sentence that says what is wrong with it. */
 static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int backward, size_t alignment,
-        gemmepi__layer_task *task) {
+  gemmepi__layer_task *task) {
   gemmepi_linear_desc layer;
   gemmepi_status status;
   memset(task, 0, sizeof *task);
@@ -16455,7 +16455,7 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
   task->compute = (int32_t)layer.compute;
   task->flags = backward ? layer.flags
         : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-        GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+          GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
   status = gemmepi__take_forward(&layer, backward, alignment, task);
   if (!status)
     status = gemmepi__check_batch_form(&layer, task, backward);
@@ -16469,7 +16469,7 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
 /* >>the pointers of a run */
 
 static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
-        void *pointers[GEMMEPI__L_COUNT]) {
+  void *pointers[GEMMEPI__L_COUNT]) {
   int swap = task->exchanged;
   const void *inputs[GEMMEPI__L_COUNT];
   inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
@@ -16491,7 +16491,7 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
 
 /* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
 static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++) {
     const gemmepi__view *view = &task->views[t];
@@ -16517,7 +16517,7 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
 }
 
 static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
@@ -16528,7 +16528,7 @@ static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *
 
 /* Outputs overlap nothing. */
 static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  void *const pointers[GEMMEPI__L_COUNT]) {
   int t, other, shares;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
@@ -16542,17 +16542,17 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
         gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
       if (shares)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
-        gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-        gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
-        gemmepi__if_undecided(shares));
+          "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
+          gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
+          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
+          gemmepi__if_undecided(shares));
     }
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
-        const gemmepi_linear_args *args,
-        void *const pointers[GEMMEPI__L_COUNT]) {
+  const gemmepi_linear_args *args,
+  void *const pointers[GEMMEPI__L_COUNT]) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
   int t;
   if (end < begin)
@@ -16699,15 +16699,15 @@ static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
   if (task->batch <= 1)
     return 1;
   return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
-      !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
+    !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
      !(task->sums_da && flags & GEMMEPI_LINEAR_DA &&
-      !gemmepi__stacks_columns(&dy, task->batch, task->n));
+       !gemmepi__stacks_columns(&dy, task->batch, task->n));
 }
 
 /* >>building: steps */
 
 static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
-        const char *what) {
+  const char *what) {
   gemmepi__step *step = &layer->steps[layer->step_count++];
   step->kind = kind;
   step->what = what;
@@ -16727,7 +16727,7 @@ static void gemmepi__mark_g(const gemmepi__layer_task *task, gemmepi__problem *p
 
 /* The problem of a desc that the layer made. Temporaries begin at multiples of 256. */
 static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer, gemmepi__step *step,
-        const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
+  const gemmepi_matmul_desc *desc, gemmepi__problem *problem) {
   gemmepi_status status = gemmepi__normalise(desc, (size_t)layer->task.alignment, problem);
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS && !status; operand++)
@@ -16737,7 +16737,7 @@ static gemmepi_status gemmepi__normalise_step(const gemmepi__linear_plan *layer,
 }
 
 static gemmepi_status gemmepi__build_product_step(gemmepi__linear_plan *layer, gemmepi__step *step,
-        const gemmepi_matmul_desc *desc) {
+  const gemmepi_matmul_desc *desc) {
   gemmepi__problem problem;
   gemmepi_status status = gemmepi__normalise_step(layer, step, desc, &problem);
   if (!status && step->sources[GEMMEPI__D] == GEMMEPI__G)
@@ -16784,7 +16784,7 @@ static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_mat
 }
 
 static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
-        int64_t k, int64_t batch) {
+  int64_t k, int64_t batch) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.m = m;
@@ -16870,8 +16870,8 @@ typedef struct gemmepi__three_axes {
 } gemmepi__three_axes;
 
 static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, int64_t items,
-        int64_t rows, int64_t columns, int64_t item, int64_t row,
-        int64_t column) {
+  int64_t rows, int64_t columns, int64_t item, int64_t row,
+  int64_t column) {
   memset(axes, 0, sizeof *axes);
   axes->shape[0] = items;
   axes->shape[1] = rows;
@@ -16887,8 +16887,8 @@ static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dt
 
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__step *step,
-        gemmepi_elementwise_desc *desc, int from, int to,
-        int64_t elements) {
+  gemmepi_elementwise_desc *desc, int from, int to,
+  int64_t elements) {
   gemmepi__task task;
   gemmepi_status status;
   if (elements < 0)
@@ -16913,7 +16913,7 @@ static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__
 /* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
  for each of its `outer` rows (columns of B). *source is where they are then. */
 static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer,
-        int *source) {
+  int *source) {
   const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
   int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
   int64_t length = repeats ? outer : view->length;
@@ -16930,20 +16930,20 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
   *source = to;
   step = gemmepi__new_step(layer, GEMMEPI__STEP_COPY, tensor == GEMMEPI__L_A ? "A's scales" : "B's scales");
   gemmepi__fill_three_axes(&given, GEMMEPI_F32, items, view->lines, length, view->batch_stride, view->ld,
-        !repeats);
+    !repeats);
   gemmepi__fill_three_axes(&dense, GEMMEPI_F32, items, view->lines, length, item, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
   desc.alignment = 4; /* a scale's own */
   return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to,
-        gemmepi__offset(items, item, 0));
+    gemmepi__offset(items, item, 0));
 }
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
  for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
 static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix,
-        int *source) {
+  int *source) {
   const gemmepi__layer_task *task = &layer->task;
   const gemmepi__view *view = &task->views[tensor];
   int is_a = tensor == GEMMEPI__L_A, to = is_a ? GEMMEPI__COPY_A : GEMMEPI__COPY_B, scales = 0;
@@ -16962,7 +16962,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
   matrix->transposed = !is_a;
   *source = to;
   gemmepi__fill_three_axes(&given, (gemmepi_dtype)view->dtype, items, outer, task->k, view->batch_stride,
-        rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
+    rows_are_lines ? view->ld : 1, rows_are_lines ? 1 : view->ld);
   gemmepi__fill_three_axes(&dense, dtype, items, outer, task->k, matrix->batch_stride, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
@@ -16976,7 +16976,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
     step->sources[GEMMEPI__SCALE_A] = (int8_t)scales;
   }
   return gemmepi__build_copy(layer, step, &desc, tensor, to,
-        gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
+    gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
 }
 
 /* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
@@ -17005,11 +17005,11 @@ static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi
   }
   if (task->flags & GEMMEPI_LINEAR_DB && !empty &&
     !gemmepi__takes_factor(task, GEMMEPI__L_A, sums_a,
-        gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
+    gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_A, &factors->a, &factors->a_source);
   if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty &&
     !gemmepi__takes_factor(task, GEMMEPI__L_B, sums_b,
-        gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
+    gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_B, &factors->b, &factors->b_source);
   return status;
 }
@@ -17039,7 +17039,7 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
 static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
-        gemmepi_matmul_desc *desc) {
+  gemmepi_matmul_desc *desc) {
   const gemmepi__layer_task *task = &layer->task;
   int is_da = tensor == GEMMEPI__L_DA;
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
@@ -17104,7 +17104,7 @@ static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi
 
 /* dB = op(A)^T G, and dbias where nothing else leaves it. */
 static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__factors *factors, int sums_dbias,
-        gemmepi_matmul_desc *desc, gemmepi__step *step) {
+  gemmepi_matmul_desc *desc, gemmepi__step *step) {
   desc->a = factors->a;
   desc->a.transposed = !desc->a.transposed;
   desc->b = factors->g;
@@ -17123,14 +17123,14 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
 /* The product that dB is, of `rows` rows of op(A)^T. */
 static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
   return gemmepi__step_desc(task, rows, task->n,
-        task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
-        task->shares_b ? 1 : task->batch);
+    task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
+    task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
  (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
 static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
-        int sums_dbias) {
+  int sums_dbias) {
   gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
   gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
   gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
@@ -17242,7 +17242,7 @@ static size_t gemmepi__layer_workspace(const gemmepi__linear_plan *layer) {
 }
 
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
-        gemmepi__linear_plan **result) {
+  gemmepi__linear_plan **result) {
   gemmepi__linear_plan *layer = (gemmepi__linear_plan *)gemmepi__new(&context->allocator, sizeof *layer);
   gemmepi_status status;
   if (!layer)
@@ -17262,7 +17262,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
 }
 
 static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        int backward, gemmepi_plan **result) {
+  int backward, gemmepi_plan **result) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer = NULL;
   gemmepi_status status;
@@ -17281,13 +17281,13 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        gemmepi_plan **plan) {
+  gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 0, plan);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
-        const gemmepi_linear_desc *desc,
-        gemmepi_plan **plan) {
+  const gemmepi_linear_desc *desc,
+  gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 1, plan);
 }
 
@@ -17301,7 +17301,7 @@ typedef struct gemmepi__layer_run {
 } gemmepi__layer_run;
 
 static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
-        gemmepi__layer_run *run) {
+  gemmepi__layer_run *run) {
   int i;
   run->workspace = (char *)workspace;
   run->workspace_size = size;
@@ -17317,7 +17317,7 @@ static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *worksp
 
 /* No checks: those of the layer cover them. */
 static void gemmepi__point_step(const gemmepi__step *step, const gemmepi__problem *problem,
-        const gemmepi__layer_run *run, gemmepi__arguments *arguments) {
+  const gemmepi__layer_run *run, gemmepi__arguments *arguments) {
   int operand;
   memset(arguments, 0, sizeof *arguments);
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -17331,7 +17331,7 @@ static void gemmepi__point_step(const gemmepi__step *step, const gemmepi__proble
 }
 
 static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_run *run,
-        gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
+  gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
   int scale = step->sources[GEMMEPI__SCALE_A];
   memset(args, 0, sizeof *args);
   args->a = run->sources[step->sources[GEMMEPI__A]];
@@ -17343,7 +17343,7 @@ static void gemmepi__point_copy(const gemmepi__step *step, const gemmepi__layer_
 }
 
 static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-        const gemmepi__layer_run *run, gemmepi_stream stream) {
+  const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_matmul_args args;
   gemmepi__arguments arguments;
   if (gemmepi__writes_nothing(&step->product->problem))
@@ -17361,7 +17361,7 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *laye
 }
 
 static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-        const gemmepi__layer_run *run, gemmepi_stream stream) {
+  const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   gemmepi__arguments arguments;
   char *between = gemmepi__past(run->workspace, step->pass.partial_bytes);
@@ -17381,7 +17381,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer
 #endif
   if (step->kind == GEMMEPI__STEP_PASS)
     status = gemmepi__run_pass(layer->base.context, &step->pass, &arguments,
-        run->sources[step->given_source], run->workspace, stream);
+      run->sources[step->given_source], run->workspace, stream);
   if (!status)
     status =
       gemmepi__run_sums(layer->base.context, &step->sums, &arguments, run->workspace, between, stream);
@@ -17389,7 +17389,7 @@ static gemmepi_status gemmepi__run_kernel_step(const gemmepi__linear_plan *layer
 }
 
 static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, const gemmepi__step *step,
-        const gemmepi__layer_run *run, gemmepi_stream stream) {
+  const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__point_copy(step, run, &args, pointers);
@@ -17405,7 +17405,7 @@ static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, 
 
 /* The primary context is current, but on the host. */
 static gemmepi_status gemmepi__run_steps(const gemmepi__linear_plan *layer, const gemmepi__layer_run *run,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < layer->step_count && !status; i++) {
@@ -17440,7 +17440,7 @@ static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
 }
 
 static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *layer, size_t needed,
-        gemmepi__layer_run *run, gemmepi_stream stream) {
+  gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi__block *block =
     gemmepi__take_block(layer->base.context, gemmepi__layer_key(stream), needed, "gemmepi_plan_prepare");
   gemmepi_status status;
@@ -17455,8 +17455,8 @@ static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *la
 /* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
  the caller knowing: then it takes the context's, as products do. */
 static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *layer,
-        const gemmepi_linear_args *args, gemmepi__layer_run *run,
-        gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi__layer_run *run,
+  gemmepi_stream stream) {
   size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
   gemmepi_status status;
   if (needed > layer->built_size && given < needed) {
@@ -17477,7 +17477,7 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *l
 }
 
 static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *layer,
-        const gemmepi_linear_args *args, void *const *pointers) {
+  const gemmepi_linear_args *args, void *const *pointers) {
   const gemmepi_context *context = layer->base.context;
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int t;
@@ -17489,7 +17489,7 @@ static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *lay
 
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, const gemmepi_linear_args *args,
-        int one_shot, gemmepi_stream stream) {
+  int one_shot, gemmepi_stream stream) {
   gemmepi__layer_run run;
   gemmepi__entry entry;
   gemmepi_status status;
@@ -17518,21 +17518,21 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
-        gemmepi_stream stream) {
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
-        const gemmepi_linear_args *args,
-        gemmepi_stream stream) {
+  const gemmepi_linear_args *args,
+  gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
   return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
-        gemmepi__layer_workspace(layer));
+    gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -17548,8 +17548,8 @@ static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int b
 }
 
 static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        const gemmepi_linear_args *args, int backward,
-        gemmepi_stream stream) {
+  const gemmepi_linear_args *args, int backward,
+  gemmepi_stream stream) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
@@ -17578,12 +17578,12 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        const gemmepi_linear_args *args, gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi_stream stream) {
   return gemmepi__call_layer(context, desc, args, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-        const gemmepi_linear_args *args, gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi_stream stream) {
   return gemmepi__call_layer(context, desc, args, 1, stream);
 }
 /* What a layer's plan is, as a struct and in words. */
@@ -17626,9 +17626,9 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
     return;
   }
   snprintf(details->kernel, sizeof details->kernel, "%s",
-      layer->base.context->is_host                 ? "gemmepi__host_product"
-      : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
-        : layer->steps[i].sums.first.name);
+    layer->base.context->is_host                 ? "gemmepi__host_product"
+    : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
+    : layer->steps[i].sums.first.name);
 }
 
 static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
@@ -17659,7 +17659,7 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
 }
 
 static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
-        const gemmepi__step *step) {
+  const gemmepi__step *step) {
   gemmepi__append(text, "%s: ", step->what);
   if (step->kind == GEMMEPI__STEP_PRODUCT)
     gemmepi__explain_matmul(text, step->product);
@@ -17669,8 +17669,8 @@ static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_pla
     gemmepi__append(text, "plain C, accumulated in F64\n");
   else
     gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
-        step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-        gemmepi__step_launches(step));
+      step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
+      gemmepi__step_launches(step));
 }
 
 static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
@@ -17682,7 +17682,7 @@ static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_pl
     (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
   gemmepi__append_epilogue(text, task->epilogue);
   gemmepi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
-        layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
+    layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
   if (task->exchanged)
     gemmepi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
   for (i = 0; i < layer->step_count; i++)
@@ -17769,7 +17769,7 @@ typedef struct gemmepi__precompilation {
 
 /* One of each kind, but for those that were left out of the program. */
 static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-        gemmepi_plan **plan) {
+  gemmepi_plan **plan) {
   if (problem->matmul)
     return gemmepi_plan_matmul(context, problem->matmul, plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -17783,8 +17783,8 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
     return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
 #endif
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-        problem->elementwise ? "element-wise operations" : "layers",
-        problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+    problem->elementwise ? "element-wise operations" : "layers",
+    problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
 static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
@@ -17832,8 +17832,8 @@ GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
 #define GEMMEPI__MOST_THREADS 256
 
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
-        size_t count, int threads, gemmepi_progress_function progress,
-        void *user) {
+  size_t count, int threads, gemmepi_progress_function progress,
+  void *user) {
   gemmepi__precompilation all;
   gemmepi__thread others[GEMMEPI__MOST_THREADS];
   int started = 0, i;
@@ -17843,8 +17843,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     return GEMMEPI_INVALID_ARGUMENT;
   if (threads < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "threads is %d; accepted are 0, for as many as there are cores, and more",
-        threads);
+      "threads is %d; accepted are 0, for as many as there are cores, and more",
+      threads);
   memset(&all, 0, sizeof all);
   all.context = context;
   all.problems = problems;

@@ -154,9 +154,25 @@ def without_guard(text):
 
 
 def narrower(text):
-    """Half the indentation, of continued lines eight blanks at most, and one blank at a comment's ends and ahead of a backslash."""
-    text = re.sub(r"^ +", lambda blanks: " " * min(len(blanks.group(0)) // 2, 8), text, flags=re.MULTILINE)
-    return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", text, flags=re.MULTILINE)
+    """Half the indentation: of the lines that go on within parentheses two blanks more than their first line has; and one blank at a
+    comment's ends and ahead of a backslash."""
+    out, depth, first, in_comment = [], 0, 0, False
+    for line in text.split("\n"):
+        blanks = len(line) - len(line.lstrip(" "))
+        goes_on = depth > 0 and not in_comment and not line.startswith(("#", '"'))
+        if not goes_on:
+            first = min(blanks // 2, 8)
+        out.append(" " * (first + 2 if goes_on else min(blanks // 2, 8)) + line[blanks:])
+        bare = re.sub(r"/\*.*?\*/", "", TOKEN.sub(lambda token: "" if token.group(0)[0] in "\"'" else token.group(0), line))
+        if "*/" in bare:
+            bare, in_comment = bare.split("*/", 1)[1], False
+        if "/*" in bare:
+            bare, in_comment = bare.split("/*", 1)[0], True
+        elif in_comment:
+            bare = ""
+        depth += bare.count("(") - bare.count(")")
+    assert depth == 0 and not in_comment, "what is in parentheses was miscounted"
+    return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", "\n".join(out), flags=re.MULTILINE)
 
 
 def inline(path, seen, generated):
