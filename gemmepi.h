@@ -3224,26 +3224,30 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
 }
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
 
-/* The tensors of a product, in the order of every table below. */
-enum {
-  GEMMEPI__A,
-  GEMMEPI__B,
-  GEMMEPI__C,
-  GEMMEPI__D,
-  GEMMEPI__AUX,
-  GEMMEPI__RESIDUAL,
-  GEMMEPI__BIAS,
-  GEMMEPI__BIAS_GRAD,
-  GEMMEPI__SCALE_A,
-  GEMMEPI__SCALE_B,
-  GEMMEPI__SCALE_C,
-  GEMMEPI__SCALE_D,
-  GEMMEPI__SCALE_AUX,
-  GEMMEPI__SCALE_RESIDUAL,
-  GEMMEPI__AMAX_D,
-  GEMMEPI__AMAX_AUX,
-  GEMMEPI__OPERANDS
-};
+/* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
+ names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
+/* clang-format off */
+#define GEMMEPI__OPERAND_ROWS(X) \
+  X(A, a, "") \
+  X(B, b, "") \
+  X(C, c, "") \
+  X(D, d, "") \
+  X(AUX, aux, "AUX or BACKWARD") \
+  X(RESIDUAL, residual, "RESIDUAL") \
+  X(BIAS, bias, "BIAS") \
+  X(BIAS_GRAD, bias_grad, "BGRAD, BGRAD_A or BGRAD_B") \
+  X(SCALE_A, scale_a, "") \
+  X(SCALE_B, scale_b, "") \
+  X(SCALE_C, scale_c, "") \
+  X(SCALE_D, scale_d, "") \
+  X(SCALE_AUX, scale_aux, "AUX or BACKWARD") \
+  X(SCALE_RESIDUAL, scale_residual, "RESIDUAL") \
+  X(AMAX_D, amax_d, "") \
+  X(AMAX_AUX, amax_aux, "")
+/* clang-format on */
+
+#define GEMMEPI__OPERAND_NUMBER(NAME, name, wanted_by) GEMMEPI__##NAME,
+enum { GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI__OPERANDS };
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
@@ -3251,9 +3255,9 @@ enum {
 #define GEMMEPI__SCALE_OF(matrix) \
   (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
+#define GEMMEPI__OPERAND_NAME(NAME, name, wanted_by) #name,
 static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
-  "a",       "b",       "c",       "d",       "aux",       "residual",       "bias",   "bias_grad",
-  "scale_a", "scale_b", "scale_c", "scale_d", "scale_aux", "scale_residual", "amax_d", "amax_aux"};
+  GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME)};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {
@@ -4302,28 +4306,28 @@ typedef struct gemmepi__arguments {
   int uses_c;
 } gemmepi__arguments;
 
+#define GEMMEPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
+static const size_t gemmepi__operand_places[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_PLACE)};
+
+#define GEMMEPI__OPERAND_WANTED(NAME, name, wanted_by) wanted_by,
+static const char *const gemmepi__operand_wanted_by[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_WANTED)};
+
+static void gemmepi__exchange(void **first, void **second) {
+  void *kept = *first;
+  *first = *second;
+  *second = kept;
+}
+
 /* Casts the const of inputs away: the one place where args becomes a table. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
   void **pointers) {
-  int swap = problem->exchanged;
-  const void *inputs[GEMMEPI__AMAX_D];
-  inputs[GEMMEPI__A] = swap ? args->b : args->a;
-  inputs[GEMMEPI__B] = swap ? args->a : args->b;
-  inputs[GEMMEPI__C] = args->c;
-  inputs[GEMMEPI__D] = args->d;
-  inputs[GEMMEPI__AUX] = args->aux;
-  inputs[GEMMEPI__RESIDUAL] = args->residual;
-  inputs[GEMMEPI__BIAS] = args->bias;
-  inputs[GEMMEPI__BIAS_GRAD] = args->bias_grad;
-  inputs[GEMMEPI__SCALE_A] = swap ? args->scale_b : args->scale_a;
-  inputs[GEMMEPI__SCALE_B] = swap ? args->scale_a : args->scale_b;
-  inputs[GEMMEPI__SCALE_C] = args->scale_c;
-  inputs[GEMMEPI__SCALE_D] = args->scale_d;
-  inputs[GEMMEPI__SCALE_AUX] = args->scale_aux;
-  inputs[GEMMEPI__SCALE_RESIDUAL] = args->scale_residual;
-  memcpy(pointers, inputs, sizeof inputs);
-  pointers[GEMMEPI__AMAX_D] = args->amax_d;
-  pointers[GEMMEPI__AMAX_AUX] = args->amax_aux;
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__operand_places); i++)
+    memcpy(&pointers[i], (const char *)args + gemmepi__operand_places[i], sizeof(void *));
+  if (problem->exchanged) {
+    gemmepi__exchange(&pointers[GEMMEPI__A], &pointers[GEMMEPI__B]);
+    gemmepi__exchange(&pointers[GEMMEPI__SCALE_A], &pointers[GEMMEPI__SCALE_B]);
+  }
 }
 
 /* The caller's name of an operand. */
@@ -4333,20 +4337,6 @@ static const char *gemmepi__argument_name(const gemmepi__problem *problem, int o
   if (problem->exchanged && (is_a || is_b))
     operand += is_a ? 1 : -1;
   return gemmepi__operand_names[operand];
-}
-
-/* The flags of an epilogue that use an operand, or the one whose scale it is; not of a to d, which every product has. */
-static const char *gemmepi__flags_for(int operand) {
-  switch (operand < GEMMEPI__SCALE_A ? operand : operand - GEMMEPI__SCALE_A) {
-  case GEMMEPI__AUX:
-    return "AUX or BACKWARD";
-  case GEMMEPI__RESIDUAL:
-    return "RESIDUAL";
-  case GEMMEPI__BIAS:
-    return "BIAS";
-  default:
-    return "BGRAD, BGRAD_A or BGRAD_B";
-  }
 }
 
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
@@ -4368,7 +4358,7 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
   if (pointer)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-      argument, pointer, name, gemmepi__flags_for(operand));
+      argument, pointer, name, gemmepi__operand_wanted_by[operand]);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
     name);
 }
@@ -11816,6 +11806,25 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
   return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
+/* Where the launch parameters have the operands, and what defines call the types of matrices. */
+#define GEMMEPI__EPILOGUE_PLACE(name) offsetof(gemmepi__epilogue_params, name)
+static const struct {
+  int operand;
+  const char *name;
+  size_t place;
+} gemmepi__epilogue_matrices[] = {{GEMMEPI__C, "C", GEMMEPI__EPILOGUE_PLACE(c)},
+        {GEMMEPI__D, "D", GEMMEPI__EPILOGUE_PLACE(d)},
+        {GEMMEPI__BIAS, "BIAS", GEMMEPI__EPILOGUE_PLACE(bias)},
+        {GEMMEPI__AUX, "AUX", GEMMEPI__EPILOGUE_PLACE(aux)},
+        {GEMMEPI__RESIDUAL, "RESIDUAL", GEMMEPI__EPILOGUE_PLACE(residual)}};
+static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
+        GEMMEPI__EPILOGUE_PLACE(scale_a),
+        GEMMEPI__EPILOGUE_PLACE(scale_b),
+        GEMMEPI__EPILOGUE_PLACE(scale_c),
+        GEMMEPI__EPILOGUE_PLACE(scale_d),
+        GEMMEPI__EPILOGUE_PLACE(scale_aux),
+        GEMMEPI__EPILOGUE_PLACE(scale_residual)};
+
 /* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE \
   (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
@@ -11873,16 +11882,14 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
         (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
   int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
        gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+  size_t i;
   gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
     (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
-  gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
-  gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
-  gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
-  gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
-  gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
-    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+    gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gemmepi__epilogue_matrices[i].name,
+      gemmepi__type_name(problem, gemmepi__epilogue_matrices[i].operand));
   gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
   gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
   gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
@@ -11915,27 +11922,23 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
   return 1;
 }
 
-static gemmepi__kernel_scale gemmepi__kernel_scale_of(const gemmepi__problem *problem, int operand) {
-  gemmepi__kernel_scale scale;
-  scale.data = NULL;
-  scale.stride = problem->views[GEMMEPI__SCALE_OF(operand)].batch_stride;
-  return scale;
+static gemmepi__kernel_matrix *gemmepi__epilogue_matrix(gemmepi__epilogue_params *params, size_t i) {
+  return (gemmepi__kernel_matrix *)(void *)((char *)params + gemmepi__epilogue_matrices[i].place);
+}
+
+static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *params, size_t i) {
+  return (gemmepi__kernel_scale *)(void *)((char *)params + gemmepi__epilogue_scales[i]);
 }
 
 /* All but pointers, scalars and tiles. */
 static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
   const gemmepi__view *views = problem->views;
-  params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
-  params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
-  params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
-  params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
-  params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
-  params->scale_a = gemmepi__kernel_scale_of(problem, GEMMEPI__A);
-  params->scale_b = gemmepi__kernel_scale_of(problem, GEMMEPI__B);
-  params->scale_c = gemmepi__kernel_scale_of(problem, GEMMEPI__C);
-  params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
-  params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
-  params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+    *gemmepi__epilogue_matrix(params, i) =
+      gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+    gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
   params->parameter = problem->parameter;
   params->m = problem->m;
   params->n = gemmepi__half_columns(problem);
@@ -11945,17 +11948,11 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
   gemmepi__epilogue_params *params) {
   void *const *pointers = arguments->pointers;
-  params->c.data = pointers[GEMMEPI__C];
-  params->d.data = pointers[GEMMEPI__D];
-  params->bias.data = pointers[GEMMEPI__BIAS];
-  params->aux.data = pointers[GEMMEPI__AUX];
-  params->residual.data = pointers[GEMMEPI__RESIDUAL];
-  params->scale_a.data = (const float *)pointers[GEMMEPI__SCALE_A];
-  params->scale_b.data = (const float *)pointers[GEMMEPI__SCALE_B];
-  params->scale_c.data = (const float *)pointers[GEMMEPI__SCALE_C];
-  params->scale_d.data = (const float *)pointers[GEMMEPI__SCALE_D];
-  params->scale_aux.data = (const float *)pointers[GEMMEPI__SCALE_AUX];
-  params->scale_residual.data = (const float *)pointers[GEMMEPI__SCALE_RESIDUAL];
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+    gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+    gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
   params->amax_d = pointers[GEMMEPI__AMAX_D];
   params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
   params->partials = partials;

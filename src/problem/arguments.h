@@ -13,28 +13,28 @@ typedef struct gemmepi__arguments {
     int uses_c;
 } gemmepi__arguments;
 
+#define GEMMEPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
+static const size_t gemmepi__operand_places[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_PLACE)};
+
+#define GEMMEPI__OPERAND_WANTED(NAME, name, wanted_by) wanted_by,
+static const char *const gemmepi__operand_wanted_by[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_WANTED)};
+
+static void gemmepi__exchange(void **first, void **second) {
+    void *kept = *first;
+    *first = *second;
+    *second = kept;
+}
+
 /* Casts the const of inputs away: the one place where args becomes a table. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
                                    void **pointers) {
-    int swap = problem->exchanged;
-    const void *inputs[GEMMEPI__AMAX_D];
-    inputs[GEMMEPI__A] = swap ? args->b : args->a;
-    inputs[GEMMEPI__B] = swap ? args->a : args->b;
-    inputs[GEMMEPI__C] = args->c;
-    inputs[GEMMEPI__D] = args->d;
-    inputs[GEMMEPI__AUX] = args->aux;
-    inputs[GEMMEPI__RESIDUAL] = args->residual;
-    inputs[GEMMEPI__BIAS] = args->bias;
-    inputs[GEMMEPI__BIAS_GRAD] = args->bias_grad;
-    inputs[GEMMEPI__SCALE_A] = swap ? args->scale_b : args->scale_a;
-    inputs[GEMMEPI__SCALE_B] = swap ? args->scale_a : args->scale_b;
-    inputs[GEMMEPI__SCALE_C] = args->scale_c;
-    inputs[GEMMEPI__SCALE_D] = args->scale_d;
-    inputs[GEMMEPI__SCALE_AUX] = args->scale_aux;
-    inputs[GEMMEPI__SCALE_RESIDUAL] = args->scale_residual;
-    memcpy(pointers, inputs, sizeof inputs);
-    pointers[GEMMEPI__AMAX_D] = args->amax_d;
-    pointers[GEMMEPI__AMAX_AUX] = args->amax_aux;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__operand_places); i++)
+        memcpy(&pointers[i], (const char *)args + gemmepi__operand_places[i], sizeof(void *));
+    if (problem->exchanged) {
+        gemmepi__exchange(&pointers[GEMMEPI__A], &pointers[GEMMEPI__B]);
+        gemmepi__exchange(&pointers[GEMMEPI__SCALE_A], &pointers[GEMMEPI__SCALE_B]);
+    }
 }
 
 /* The caller's name of an operand. */
@@ -44,20 +44,6 @@ static const char *gemmepi__argument_name(const gemmepi__problem *problem, int o
     if (problem->exchanged && (is_a || is_b))
         operand += is_a ? 1 : -1;
     return gemmepi__operand_names[operand];
-}
-
-/* The flags of an epilogue that use an operand, or the one whose scale it is; not of a to d, which every product has. */
-static const char *gemmepi__flags_for(int operand) {
-    switch (operand < GEMMEPI__SCALE_A ? operand : operand - GEMMEPI__SCALE_A) {
-    case GEMMEPI__AUX:
-        return "AUX or BACKWARD";
-    case GEMMEPI__RESIDUAL:
-        return "RESIDUAL";
-    case GEMMEPI__BIAS:
-        return "BIAS";
-    default:
-        return "BGRAD, BGRAD_A or BGRAD_B";
-    }
 }
 
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
@@ -79,7 +65,7 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-                             argument, pointer, name, gemmepi__flags_for(operand));
+                             argument, pointer, name, gemmepi__operand_wanted_by[operand]);
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
                          name);
 }

@@ -5,26 +5,30 @@
 #include "dtype.h"
 #include "epilogue.h"
 
-/* The tensors of a product, in the order of every table below. */
-enum {
-    GEMMEPI__A,
-    GEMMEPI__B,
-    GEMMEPI__C,
-    GEMMEPI__D,
-    GEMMEPI__AUX,
-    GEMMEPI__RESIDUAL,
-    GEMMEPI__BIAS,
-    GEMMEPI__BIAS_GRAD,
-    GEMMEPI__SCALE_A,
-    GEMMEPI__SCALE_B,
-    GEMMEPI__SCALE_C,
-    GEMMEPI__SCALE_D,
-    GEMMEPI__SCALE_AUX,
-    GEMMEPI__SCALE_RESIDUAL,
-    GEMMEPI__AMAX_D,
-    GEMMEPI__AMAX_AUX,
-    GEMMEPI__OPERANDS
-};
+/* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
+   names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
+/* clang-format off */
+#define GEMMEPI__OPERAND_ROWS(X)                            \
+    X(A, a, "")                                             \
+    X(B, b, "")                                             \
+    X(C, c, "")                                             \
+    X(D, d, "")                                             \
+    X(AUX, aux, "AUX or BACKWARD")                          \
+    X(RESIDUAL, residual, "RESIDUAL")                       \
+    X(BIAS, bias, "BIAS")                                   \
+    X(BIAS_GRAD, bias_grad, "BGRAD, BGRAD_A or BGRAD_B")    \
+    X(SCALE_A, scale_a, "")                                 \
+    X(SCALE_B, scale_b, "")                                 \
+    X(SCALE_C, scale_c, "")                                 \
+    X(SCALE_D, scale_d, "")                                 \
+    X(SCALE_AUX, scale_aux, "AUX or BACKWARD")              \
+    X(SCALE_RESIDUAL, scale_residual, "RESIDUAL")           \
+    X(AMAX_D, amax_d, "")                                   \
+    X(AMAX_AUX, amax_aux, "")
+/* clang-format on */
+
+#define GEMMEPI__OPERAND_NUMBER(NAME, name, wanted_by) GEMMEPI__##NAME,
+enum { GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI__OPERANDS };
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
@@ -32,9 +36,9 @@ enum {
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
+#define GEMMEPI__OPERAND_NAME(NAME, name, wanted_by) #name,
 static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
-    "a",       "b",       "c",       "d",       "aux",       "residual",       "bias",   "bias_grad",
-    "scale_a", "scale_b", "scale_c", "scale_d", "scale_aux", "scale_residual", "amax_d", "amax_aux"};
+    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME)};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {

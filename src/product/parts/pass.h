@@ -16,6 +16,25 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
+/* Where the launch parameters have the operands, and what defines call the types of matrices. */
+#define GEMMEPI__EPILOGUE_PLACE(name) offsetof(gemmepi__epilogue_params, name)
+static const struct {
+    int operand;
+    const char *name;
+    size_t place;
+} gemmepi__epilogue_matrices[] = {{GEMMEPI__C, "C", GEMMEPI__EPILOGUE_PLACE(c)},
+                                  {GEMMEPI__D, "D", GEMMEPI__EPILOGUE_PLACE(d)},
+                                  {GEMMEPI__BIAS, "BIAS", GEMMEPI__EPILOGUE_PLACE(bias)},
+                                  {GEMMEPI__AUX, "AUX", GEMMEPI__EPILOGUE_PLACE(aux)},
+                                  {GEMMEPI__RESIDUAL, "RESIDUAL", GEMMEPI__EPILOGUE_PLACE(residual)}};
+static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_a),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_b),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_c),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_d),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_aux),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_residual)};
+
 /* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE                                                                  \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
@@ -73,16 +92,14 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
                  (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
     int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
                gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+    size_t i;
     gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
                     (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
     gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
                     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
-    gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
-    gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
-    gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
-    gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
-    gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
-                    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+        gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gemmepi__epilogue_matrices[i].name,
+                        gemmepi__type_name(problem, gemmepi__epilogue_matrices[i].operand));
     gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
     gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
     gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
@@ -115,27 +132,23 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
     return 1;
 }
 
-static gemmepi__kernel_scale gemmepi__kernel_scale_of(const gemmepi__problem *problem, int operand) {
-    gemmepi__kernel_scale scale;
-    scale.data = NULL;
-    scale.stride = problem->views[GEMMEPI__SCALE_OF(operand)].batch_stride;
-    return scale;
+static gemmepi__kernel_matrix *gemmepi__epilogue_matrix(gemmepi__epilogue_params *params, size_t i) {
+    return (gemmepi__kernel_matrix *)(void *)((char *)params + gemmepi__epilogue_matrices[i].place);
+}
+
+static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *params, size_t i) {
+    return (gemmepi__kernel_scale *)(void *)((char *)params + gemmepi__epilogue_scales[i]);
 }
 
 /* All but pointers, scalars and tiles. */
 static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
     const gemmepi__view *views = problem->views;
-    params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
-    params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
-    params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
-    params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
-    params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
-    params->scale_a = gemmepi__kernel_scale_of(problem, GEMMEPI__A);
-    params->scale_b = gemmepi__kernel_scale_of(problem, GEMMEPI__B);
-    params->scale_c = gemmepi__kernel_scale_of(problem, GEMMEPI__C);
-    params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
-    params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
-    params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+        *gemmepi__epilogue_matrix(params, i) =
+            gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+        gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
     params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = gemmepi__half_columns(problem);
@@ -145,17 +158,11 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
                                     gemmepi__epilogue_params *params) {
     void *const *pointers = arguments->pointers;
-    params->c.data = pointers[GEMMEPI__C];
-    params->d.data = pointers[GEMMEPI__D];
-    params->bias.data = pointers[GEMMEPI__BIAS];
-    params->aux.data = pointers[GEMMEPI__AUX];
-    params->residual.data = pointers[GEMMEPI__RESIDUAL];
-    params->scale_a.data = (const float *)pointers[GEMMEPI__SCALE_A];
-    params->scale_b.data = (const float *)pointers[GEMMEPI__SCALE_B];
-    params->scale_c.data = (const float *)pointers[GEMMEPI__SCALE_C];
-    params->scale_d.data = (const float *)pointers[GEMMEPI__SCALE_D];
-    params->scale_aux.data = (const float *)pointers[GEMMEPI__SCALE_AUX];
-    params->scale_residual.data = (const float *)pointers[GEMMEPI__SCALE_RESIDUAL];
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+        gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+        gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
     params->amax_d = pointers[GEMMEPI__AMAX_D];
     params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
     params->partials = partials;
