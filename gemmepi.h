@@ -1332,8 +1332,7 @@ static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
   if (pointer)
     memset(pointer, 0, size);
   else
-    (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-      (gemmepi__ull)size);
+    (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gemmepi__ull)size);
   return pointer;
 }
 
@@ -1621,8 +1620,7 @@ static void gemmepi__sha256_of(const void *data, size_t size, unsigned char dige
   gemmepi__sha256_final(&sha, digest);
 }
 
-static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE],
-  char text[GEMMEPI__SHA256_HEX_SIZE]) {
+static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE], char text[GEMMEPI__SHA256_HEX_SIZE]) {
   int i;
   for (i = 0; i < GEMMEPI__SHA256_SIZE; i++) {
     text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
@@ -1680,8 +1678,7 @@ static const void *gemmepi__map_key(const gemmepi__map_entry *entry) {
 }
 
 /* The place that holds the pointer to the key's entry, or to the NULL that ends its bucket. There are buckets. */
-static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key,
-  size_t key_size) {
+static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key, size_t key_size) {
   gemmepi__map_entry **place = &map->buckets[hash & (map->bucket_count - 1)];
   while (*place && !((*place)->hash == hash && (*place)->key_size == key_size &&
     (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
@@ -1690,8 +1687,7 @@ static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t
 }
 
 /* The key's entry, whose value may be read and set, or NULL. */
-static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key,
-  size_t key_size) {
+static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key, size_t key_size) {
   if (map->count == 0)
     return NULL;
   return *gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
@@ -1769,8 +1765,7 @@ static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_
 }
 
 /* Calls visit for every entry, in no order. It may set the entry's value, but neither insert nor remove. */
-static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry),
-  void *user) {
+static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry), void *user) {
   gemmepi__map_entry *entry;
   size_t i;
   for (i = 0; i < map->bucket_count; i++)
@@ -1876,15 +1871,13 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
   return 1;
 }
 
-static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder,
-  const char *name) {
+static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder, const char *name) {
   gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
   gemmepi__append(&text, "%s\\%s", folder->path, name);
   return gemmepi__text_is_cut(&text) ? GEMMEPI__FILE_LONG_NAME : 0;
 }
 
-static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-  void *user) {
+static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name), void *user) {
   char pattern[GEMMEPI__PATH_SIZE];
   WIN32_FIND_DATAA found;
   HANDLE search;
@@ -1978,8 +1971,7 @@ static unsigned long gemmepi__process_id(void) {
 
 typedef HANDLE gemmepi__file;
 
-static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-  uint64_t *size) {
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file, uint64_t *size) {
   char path[GEMMEPI__PATH_SIZE];
   LARGE_INTEGER length;
   int code = gemmepi__path_join(path, folder, name);
@@ -2128,23 +2120,18 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
   if (fstat(folder->descriptor, &status) != 0) {
     gemmepi__file_error(why, errno);
   } else if (status.st_uid != geteuid()) {
-    gemmepi__append(
-      why, "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
+    gemmepi__append(why, "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
       (unsigned long)status.st_uid, (unsigned long)geteuid());
   } else if (status.st_mode & 022) {
-    gemmepi__append(
-      why,
-      "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
-      "removing what they may have put there",
-      (unsigned long)status.st_mode & 0777);
+    gemmepi__append(why, "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
+      "removing what they may have put there", (unsigned long)status.st_mode & 0777);
   } else {
     return 1;
   }
   return 0;
 }
 
-static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-  void *user) {
+static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name), void *user) {
   struct dirent *entry;
   DIR *listing;
   int descriptor =
@@ -2210,12 +2197,10 @@ static unsigned long gemmepi__process_id(void) {
 typedef int gemmepi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
-static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-  uint64_t *size) {
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file, uint64_t *size) {
   struct stat status;
   int code = 0;
-  *file = gemmepi__openat(folder->descriptor, name,
-    O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
+  *file = gemmepi__openat(folder->descriptor, name, O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
   if (*file < 0)
     return errno;
   if (fstat(*file, &status) != 0)
@@ -2231,8 +2216,7 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
 }
 
 static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
-  *file = gemmepi__openat(folder->descriptor, name,
-    O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+  *file = gemmepi__openat(folder->descriptor, name, O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
   return *file < 0 ? errno : 0;
 }
 
@@ -2306,8 +2290,7 @@ static int gemmepi__folder_make(const char *path) {
  nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
  file that shrinks meanwhile gives what it still had. */
 static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
-  const gemmepi_allocator *allocator, size_t most, unsigned char **data,
-  size_t *size) {
+  const gemmepi_allocator *allocator, size_t most, unsigned char **data, size_t *size) {
   gemmepi__file file;
   uint64_t length = 0;
   unsigned char *bytes = NULL;
@@ -2372,15 +2355,13 @@ static long gemmepi__file_counter; /* of files written aside by this process */
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
  renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
  torn, so what reads it must check it. */
-static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
-  const gemmepi__file_piece *pieces, int count) {
+static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, const gemmepi__file_piece *pieces, int count) {
   char aside[512];
   int code = 0, attempt;
   /* other machines that share the folder, and containers, have processes with the same id */
   for (attempt = 0; attempt < 100; attempt++) {
     gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
-    gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(),
-      (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
+    gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(), (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
     if (gemmepi__text_is_cut(&text))
       return GEMMEPI__FILE_LONG_NAME;
     code = gemmepi__file_write_new(folder, aside, pieces, count);
@@ -2449,8 +2430,7 @@ static void *gemmepi__library_open(const char *name, char *reason, size_t size) 
 #if GEMMEPI__WINDOWS
   /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
    may have put it */
-  void *library = (void *)LoadLibraryExA(name, NULL,
-    gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+  void *library = (void *)LoadLibraryExA(name, NULL, gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
     : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
   if (!library)
     snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
@@ -2728,8 +2708,7 @@ static double gemmepi__times_density(double factor, double x) {
 /* of x >= -30 */
 static double gemmepi__normal(double x) {
   double within = x > 40 ? 40 : x;
-  return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
-    0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+  return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within), 0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
 }
 
 /* log(1 + exp(x)), accurate in the left tail */
@@ -2799,8 +2778,7 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
     within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
     return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-      (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-      argument);
+      (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)), argument);
   case GEMMEPI_GELU_ERF:
     if (x < -30)
       return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
@@ -2903,8 +2881,7 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
 
 /* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
  subnormal, or the larger one */
-static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
-  double gate) {
+static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value, double gate) {
   double both = dy * value, size = fabs(both), first = both, last = 1;
   if (gemmepi__selects_0(activation, gate))
     return 0;
@@ -3043,12 +3020,10 @@ static gemmepi_status gemmepi__refuse_flag(int field, const gemmepi__flag_row *r
       gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
   for (i = 0; is_layers && i < GEMMEPI__COUNT(gemmepi__layers_flags); i++)
     if (row->flag == gemmepi__layers_flags[i].flag)
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
         gemmepi__fields[here].name, row->name, gemmepi__flag(gemmepi__layers_flags[i].instead)->name);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
-    gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
-    gemmepi__fields[there].name);
+    gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc, gemmepi__fields[there].name);
 }
 
 /* Whether a field has but its own flags, and, where `others` says so, further bits that are checked elsewhere. */
@@ -3059,18 +3034,15 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
   if (!wrong)
     return GEMMEPI_OK;
   if (field == GEMMEPI__OF_GATE && wrong == GEMMEPI_GATED)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.activation has GATED, which belongs in gemmepi_matmul_desc.epilogue; an element-wise "
       "gate is the operation GEMMEPI_OP_GATED");
   if (row && !(wrong & 0xff))
     return gemmepi__refuse_flag(field, row);
   if (strcmp(name, "flags") == 0 && wrong & GEMMEPI_ACTIVATION_MASK && gemmepi__activation_name(flags))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
       gemmepi__activation_name(flags), field == GEMMEPI__OF_PRODUCT ? "epilogue" : "activation");
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
     (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
 }
 /* What an epilogue is made of, which compositions have a meaning, and how they are called. */
@@ -3179,21 +3151,16 @@ static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilo
     if ((epilogue & GEMMEPI__CUBLASLT_BITS) != number)
       continue;
     if (is_epilogue)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
-        "GEMMEPI_EPILOGUE_%s here",
-        (gemmepi__ull)epilogue, number, name, name);
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
+        "GEMMEPI_EPILOGUE_%s here", (gemmepi__ull)epilogue, number, name, name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give an activation alone, "
-      "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in "
-      "desc.flags for the rest)",
+      "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in desc.flags for the rest)",
       (gemmepi__ull)epilogue, number, name);
   }
   if (gemmepi__activation_name(epilogue))
     return GEMMEPI_OK;
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "desc.%s is 0x%llx, and 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
     "GEMMEPI_RELU and so on, never two or-ed%s",
     field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
@@ -3215,10 +3182,8 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
       (!rule->two_of || gemmepi__has_two(epilogue & rule->two_of)))
       return gemmepi__fail(rule->status, "desc.epilogue is %s: %s", name, rule->sentence);
   }
-  if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) &&
-    gemmepi__activation(epilogue) != GEMMEPI_NONE)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
+  if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) && gemmepi__activation(epilogue) != GEMMEPI_NONE)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
       name);
   return GEMMEPI_OK;
 }
@@ -3353,8 +3318,7 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
   if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-      (long long)size,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name, (long long)size,
       size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
   return GEMMEPI_OK;
 }
@@ -3366,30 +3330,24 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
   const char *unit = mask ? "bits" : "elements";
   if (view->ld < 0 || view->batch_stride < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-      view->ld < 0 ? "ld" : "batch_stride",
-      (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+      view->ld < 0 ? "ld" : "batch_stride", (long long)(view->ld < 0 ? view->ld : view->batch_stride));
   if (view->ld == 0)
     view->ld = view->length ? view->length : 1;
   if (mask && given_ld == 0)
     view->ld = (view->ld + 127) / 128 * 128;
   if (mask && (view->ld % 128 || view->batch_stride % 128))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
-      view->ld % 128 ? "ld" : "batch_stride",
-      (long long)(view->ld % 128 ? view->ld : view->batch_stride));
-  if (view->ld < view->length)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+      "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
+      view->ld % 128 ? "ld" : "batch_stride", (long long)(view->ld % 128 ? view->ld : view->batch_stride));
+  if (view->ld < view->length)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
       (long long)view->ld, (long long)view->length, unit);
   item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
   end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
   if (end < 0)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
-      unit, (long long)view->lines, (long long)view->ld, (long long)batch,
-      (long long)view->batch_stride);
+      unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
   view->bytes = (end * view->bits + 7) / 8;
   /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
   if (view->lines <= 1 || view->length == 0)
@@ -3415,10 +3373,8 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
     return GEMMEPI_OK;
   if (view->bits == 1)
     item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps "
-    "them apart",
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
     name, (long long)view->batch_stride, (long long)batch, (long long)item);
 }
 
@@ -3442,14 +3398,12 @@ static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
 }
 
 static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
     (int)dtype, GEMMEPI__UNINITIALISED);
 }
 
-static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
-  gemmepi_dtype dtype) {
+static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand, gemmepi_dtype dtype) {
   char accepted[128];
   gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
   uint32_t types = gemmepi__side_types(problem, operand);
@@ -3460,14 +3414,11 @@ static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem,
     return GEMMEPI_OK;
   gemmepi__append_types(&text, types);
   if (operand == GEMMEPI__D)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-      gemmepi__dtype(dtype)->name,
-      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+      gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
       gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
-    name, gemmepi__dtype(dtype)->name,
-    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+    name, gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
 }
 
 /* The type of a tensor that the caller left open, given d's. */
@@ -3481,8 +3432,7 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 
 /* A vector of `lines` x `length` numbers beside the matrices; its pointer needs `alignment` bytes. */
 static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int64_t lines,
-  int64_t length, int64_t ld, int64_t batch_stride,
-  int32_t alignment) {
+  int64_t length, int64_t ld, int64_t batch_stride, int32_t alignment) {
   gemmepi__view *view = &problem->views[operand];
   int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
   char name[32];
@@ -3509,38 +3459,31 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
   int64_t steps = gemmepi__blocks_of_128(k);
   if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
       name, (int)scale->mode, GEMMEPI__UNINITIALISED);
   if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
       (long long)scale->batch_stride);
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
   if (view->bits == 1)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
       (int)scale->mode);
   if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
       name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
-      gemmepi__takes_scale(view->dtype) ? "the result is in I32"
-      : "accepted with E4M3, E5M2 and I8");
+      gemmepi__takes_scale(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
   if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
-      name, (int)scale->mode);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b", name, (int)scale->mode);
   view->scale = (int32_t)scale->mode;
   operand = GEMMEPI__SCALE_OF(operand);
   switch (scale->mode) {
   case GEMMEPI_SCALE_OUTER:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, 1, outer, outer, scale->batch_stride, 16);
   case GEMMEPI_SCALE_VECTOR_128:
-    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride,
-      16);
+    return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, steps, outer, outer, scale->batch_stride, 16);
   case GEMMEPI_SCALE_BLOCK_128:
     return gemmepi__take_numbers(problem, operand, GEMMEPI_F32, gemmepi__blocks_of_128(outer), steps,
       (steps + 3) / 4 * 4, scale->batch_stride, 16);
@@ -3556,8 +3499,7 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
   if (!(problem->flags & flag))
     return GEMMEPI_OK;
   if (of == GEMMEPI__AUX && !view->written)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
   if (view->bits == 1 || dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
       view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
@@ -3573,16 +3515,14 @@ static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gem
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
 static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operand,
-  const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
-  int64_t rows, int64_t columns, gemmepi_order order) {
+  const gemmepi_matrix *matrix, gemmepi_dtype default_dtype, int64_t rows, int64_t columns, gemmepi_order order) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
   int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
   gemmepi_status status = GEMMEPI_OK;
   if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
-      matrix->transposed,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name, matrix->transposed,
       is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
       matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
@@ -3594,10 +3534,8 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   if (operand == GEMMEPI__AUX && gemmepi__aux_is_mask(problem->epilogue)) {
     view->bits = 1;
     if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT)
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
-        (int)matrix->dtype);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0", (int)matrix->dtype);
   } else {
     if (!is_factor)
       status = gemmepi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
@@ -3612,8 +3550,7 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   return status;
 }
 
-static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
-  const gemmepi_vector *vector, int64_t length) {
+static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand, const gemmepi_vector *vector, int64_t length) {
   gemmepi__view *view = &problem->views[operand];
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
@@ -3638,13 +3575,11 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
   int common = gemmepi__common_dtype((int)a, (int)b);
   int fits;
   if (d == GEMMEPI_I32 && common != GEMMEPI_I8)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
       gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
   if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s",
       (int)compute, GEMMEPI__UNINITIALISED);
   if (compute == GEMMEPI_COMPUTE_DEFAULT)
@@ -3656,15 +3591,12 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
      : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
         : common != GEMMEPI_F64 && d != GEMMEPI_I32;
   if (!fits)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
       "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
-      gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name,
-      gemmepi__dtype(d)->name);
+      gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name, gemmepi__dtype(d)->name);
   if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gemmepi__is_fp8((int)a) && gemmepi__is_fp8((int)b)))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
       gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
   problem->compute = (int32_t)compute;
@@ -3679,8 +3611,7 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
   if (!gemmepi__dtype_is_known(dtype))
     return gemmepi__refuse_dtype(name, dtype);
   if (dtype == GEMMEPI_I32)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.dtype is I32, which is for results of I8 operands", name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I32, which is for results of I8 operands", name);
   return GEMMEPI_OK;
 }
 
@@ -3691,8 +3622,7 @@ static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const ge
   if (!status)
     status = gemmepi__check_factor_dtype("b", b);
   if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
-    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
       gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
   if (!status)
     status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
@@ -3712,33 +3642,28 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
   gemmepi__append_epilogue(&text, problem->epilogue);
   if (!gemmepi__activation_has(problem->epilogue, GEMMEPI__OF_INTEGERS))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-      "others need a floating-point or I8 result",
+      "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: others need a floating-point or I8 result",
       name);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there", name);
   return GEMMEPI_OK;
 }
 
 /* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
 static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
-  const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
-  gemmepi_dtype default_dtype, int64_t along) {
+  const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix, gemmepi_dtype default_dtype, int64_t along) {
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
   return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
     by_rows ? along : desc->n, desc->order);
 }
 
-static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-  int64_t along) {
+static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc, int64_t along) {
   int64_t result = gemmepi__result_columns(desc->epilogue, along);
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_status status = gemmepi__check_integer_epilogue(problem);
   if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
-    status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
-      gemmepi__aux_columns(desc->epilogue, along));
+    status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d, gemmepi__aux_columns(desc->epilogue, along));
   if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
     status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
       gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
@@ -3788,8 +3713,7 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
 }
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
-static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
-  double parameter) {
+static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter, double parameter) {
   if (has_parameter != 0 && has_parameter != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
       has_parameter, GEMMEPI__UNINITIALISED);
@@ -3798,17 +3722,12 @@ static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int ha
   if (gemmepi__default_parameter(epilogue) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-      "it and desc.has_parameter 0 (in a short call NAN)",
-      parameter, gemmepi__activation_name(epilogue));
+      "it and desc.has_parameter 0 (in a short call NAN)", parameter, gemmepi__activation_name(epilogue));
   if (!has_parameter)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
-      parameter == parameter
-      ? "set that to 1"
-      : "leave it 0 for the default (NAN is for the short calls)");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+      parameter == parameter ? "set that to 1" : "leave it 0 for the default (NAN is for the short calls)");
   if (parameter - parameter != 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-      parameter);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite", parameter);
   return GEMMEPI_OK;
 }
 
@@ -3816,8 +3735,7 @@ static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int ha
 static gemmepi_status gemmepi__check_range_of_parameter(double parameter, int accumulator) {
   if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
     return GEMMEPI_OK;
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
@@ -3828,20 +3746,16 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
   if (!(desc->flags & GEMMEPI_ACCUMULATE))
     return GEMMEPI_OK;
   if (between || gemmepi__activation(desc->epilogue) != GEMMEPI_NONE)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
-      "epilogue take RESIDUAL with args.residual = args.d%s",
-      name,
+      "epilogue take RESIDUAL with args.residual = args.d%s", name,
       desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
   if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
   if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-      "written has no one scale: give c with its own scale and args.beta",
-      (int)desc->d.scale.mode);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+      "written has no one scale: give c with its own scale and args.beta", (int)desc->d.scale.mode);
   return GEMMEPI_OK;
 }
 
@@ -3856,17 +3770,14 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
   if (status)
     return status;
   if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
-      "GEMMEPI_COLUMN_MAJOR (1)%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and GEMMEPI_COLUMN_MAJOR (1)%s",
       (int)desc->order, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_flags_of(GEMMEPI__OF_PRODUCT, desc->flags, 0);
   if (status)
     return status;
   if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
       (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_epilogue(desc->epilogue);
   if (!status)
@@ -3886,8 +3797,7 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
-static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
-  gemmepi__problem *problem) {
+static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment, gemmepi__problem *problem) {
   gemmepi_matrix c;
   gemmepi_dtype d;
   gemmepi_status status;
@@ -3910,15 +3820,13 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
   result = gemmepi__result_columns(desc->epilogue, along);
   if (result < 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s is %lld; with GATED it counts both halves and must be even",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; with GATED it counts both halves and must be even",
       desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
   status = gemmepi__take_operands(problem, desc);
   if (!status)
     status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
   if (!status)
-    status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
-      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+    status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
   if (status)
     return status;
   c = desc->c;
@@ -3971,8 +3879,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
   needs->scale_b_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B].bytes;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
-  gemmepi_epilogue_needs *needs) {
+GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc, gemmepi_epilogue_needs *needs) {
   gemmepi__problem problem;
   gemmepi_status status;
   if (!needs)
@@ -4218,8 +4125,7 @@ static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
 
 /* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
  *begin to *end. */
-static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
-  int64_t *end) {
+static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin, int64_t *end) {
   int i;
   *begin = 0;
   *end = layout->size;
@@ -4319,8 +4225,7 @@ static void gemmepi__exchange(void **first, void **second) {
 }
 
 /* Casts the const of inputs away: the one place where args becomes a table. */
-static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
-  void **pointers) {
+static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args, void **pointers) {
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__operand_places); i++)
     memcpy(&pointers[i], (const char *)args + gemmepi__operand_places[i], sizeof(void *));
@@ -4339,33 +4244,27 @@ static const char *gemmepi__argument_name(const gemmepi__problem *problem, int o
   return gemmepi__operand_names[operand];
 }
 
-static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
-  const void *pointer) {
+static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand, const void *pointer) {
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
   const char *argument = gemmepi__argument_name(problem, operand);
   if (operand >= GEMMEPI__AMAX_D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
-      argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
-      operand == GEMMEPI__AMAX_D ? "D" : "AUX");
+      argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag", operand == GEMMEPI__AMAX_D ? "D" : "AUX");
   if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
-      argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
-      pointer ? "NONE" : "not NONE");
+      argument, pointer ? "given" : "NULL", argument + strlen("scale_"), pointer ? "NONE" : "not NONE");
   if (operand <= GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
   gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   if (pointer)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
       argument, pointer, name, gemmepi__operand_wanted_by[operand]);
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
-    name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument, name);
 }
 
 /* An operand without a byte needs no pointer; C needs one where it is read. */
-static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand) {
+static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int operand) {
   if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
     return !arguments->uses_c;
   return problem->views[operand].bytes == 0;
@@ -4375,18 +4274,14 @@ static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arg
 static gemmepi_status gemmepi__check_c(const gemmepi__problem *problem, const gemmepi_matmul_args *args) {
   if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
-      "beta NULL",
-      args->c ? "c" : "beta");
+      "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and beta NULL", args->c ? "c" : "beta");
   if (args->c && !args->beta)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.c is given but args.beta is NULL, so c would not be added; point beta to "
-      "a factor (0 is one), or leave c NULL");
+      "args.c is given but args.beta is NULL, so c would not be added; point beta to a factor (0 is one), or leave c NULL");
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   uint32_t given = 0;
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -4399,10 +4294,8 @@ static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
     if (used == (pointer != NULL) || (used && gemmepi__may_lack(problem, arguments, operand)))
       continue;
     if (used && operand == GEMMEPI__C)
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave "
-        "beta NULL",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave beta NULL",
         arguments->device_beta ? "given on the device" : "not 0");
     return gemmepi__refuse_pointer(problem, operand, pointer);
   }
@@ -4417,16 +4310,14 @@ static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int 
         : "desc.alignment, 16 by default";
 }
 
-static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   int i;
   for (i = 0; i < problem->count; i++) {
     int operand = problem->list[i];
     const gemmepi__view *view = &problem->views[operand];
     if ((uintptr_t)arguments->pointers[operand] > (uintptr_t)-1 - (uintptr_t)view->bytes)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %p; no %lld bytes begin there",
-        gemmepi__argument_name(problem, operand), arguments->pointers[operand],
-        (long long)view->bytes);
+        gemmepi__argument_name(problem, operand), arguments->pointers[operand], (long long)view->bytes);
     if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - 1))
       return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
         gemmepi__argument_name(problem, operand), arguments->pointers[operand],
@@ -4443,8 +4334,7 @@ static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
      (operand == GEMMEPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
 }
 
-static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
-  const gemmepi__view *q) {
+static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p, const gemmepi__view *q) {
   return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
      (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
@@ -4466,16 +4356,14 @@ static gemmepi__layout gemmepi__layout_of_view(const gemmepi__view *view, int64_
 }
 
 /* Whether two views share a byte, q beginning `distance` bytes after p: GEMMEPI__APART and so on. */
-static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch,
-  int64_t distance) {
+static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch, int64_t distance) {
   gemmepi__layout first = gemmepi__layout_of_view(p, batch), second = gemmepi__layout_of_view(q, batch);
   return gemmepi__layouts_share(&first, &second, distance);
 }
 
 /* Whether the output and another operand are in each other's way: GEMMEPI__APART and so on. The quick answer, by ranges, is the
  usual one. */
-static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
-  int other) {
+static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output, int other) {
   const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
   uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
        q_begin = (uintptr_t)arguments->pointers[other];
@@ -4484,8 +4372,7 @@ static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__argu
     return 0;
   if ((other == GEMMEPI__C || other == GEMMEPI__SCALE_C) && !arguments->uses_c)
     return 0;
-  if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
-    gemmepi__same_layout(problem, p, q))
+  if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin && gemmepi__same_layout(problem, p, q))
     return 0;
   return gemmepi__views_share(p, q, problem->batch, (int64_t)(q_begin - p_begin));
 }
@@ -4495,32 +4382,26 @@ static gemmepi_status gemmepi__refuse_in_place(const gemmepi__problem *problem, 
   const gemmepi__view *d = &problem->views[GEMMEPI__D], *view = &problem->views[other];
   const char *name = gemmepi__argument_name(problem, other);
   if (view->dtype != d->dtype)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same", name, name,
       gemmepi__dtype((gemmepi_dtype)view->dtype)->name, gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
   if (view->lines == d->lines && view->length == d->length && view->ld != d->ld)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same", name, name,
       (long long)view->ld, (long long)d->ld);
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
-    "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and "
-    "%lld",
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and %lld",
     name, view->lines == d->lines && view->length == d->length ? "batch_stride" : "shape",
     (long long)view->lines, (long long)view->length, (long long)view->batch_stride, (long long)d->lines,
     (long long)d->length, (long long)d->batch_stride);
 }
 
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments, int output, int other,
-  int shares) {
+  const gemmepi__arguments *arguments, int output, int other, int shares) {
   int may_be_d = output == GEMMEPI__D && gemmepi__may_be_d(problem, other);
   if (may_be_d && arguments->pointers[output] == arguments->pointers[other])
     return gemmepi__refuse_in_place(problem, other);
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s%s",
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s%s",
     gemmepi__argument_name(problem, output), arguments->pointers[output],
     (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
     arguments->pointers[other], (long long)problem->views[other].bytes, gemmepi__if_undecided(shares),
@@ -4528,14 +4409,12 @@ static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
 }
 
 /* Every output against those after it in the list, which has the outputs first. */
-static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   int i, j, shares;
   for (i = 0; i < problem->outputs; i++)
     for (j = i + 1; j < problem->count; j++)
       if ((shares = gemmepi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
-        return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j],
-          shares);
+        return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j], shares);
   return GEMMEPI_OK;
 }
 
@@ -4547,8 +4426,7 @@ static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, i
 }
 
 /* These are operands, too: kernels load a double, when some of D may be written. */
-static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   gemmepi__layout number, written;
   int which, i;
   number.rank = 0;
@@ -4557,9 +4435,7 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
     const char *name = gemmepi__scalar_names[which];
     const void *pointer = gemmepi__device_scalar(arguments, which);
     if ((uintptr_t)pointer % sizeof(double))
-      return gemmepi__fail(GEMMEPI_MISALIGNED,
-        "args.%s is %p; on the device it must be a multiple of 8 bytes", name,
-        pointer);
+      return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; on the device it must be a multiple of 8 bytes", name, pointer);
     for (i = 0; i < problem->outputs && pointer; i++) {
       const gemmepi__view *view = &problem->views[problem->list[i]];
       const void *output = arguments->pointers[problem->list[i]];
@@ -4567,10 +4443,8 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
       if (output && view->bytes && (uintptr_t)pointer < (uintptr_t)output + (uintptr_t)view->bytes &&
         (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
         gemmepi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-          "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
-          gemmepi__argument_name(problem, problem->list[i]), output,
-          (long long)view->bytes, name, pointer);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
+          gemmepi__argument_name(problem, problem->list[i]), output, (long long)view->bytes, name, pointer);
     }
   }
   return GEMMEPI_OK;
@@ -4578,24 +4452,20 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
 
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments, const void *workspace,
-  size_t needed) {
+  const gemmepi__arguments *arguments, const void *workspace, size_t needed) {
   uintptr_t begin = (uintptr_t)workspace;
   const void *pointer;
   int operand, which;
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
     uintptr_t other = (uintptr_t)arguments->pointers[operand];
     if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-        (gemmepi__ull)needed, gemmepi__argument_name(problem, operand),
-        arguments->pointers[operand]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+        (gemmepi__ull)needed, gemmepi__argument_name(problem, operand), arguments->pointers[operand]);
   }
   for (which = 0; which < 2; which++) {
     pointer = gemmepi__device_scalar(arguments, which);
     if (pointer && (uintptr_t)pointer < begin + needed && begin < (uintptr_t)pointer + sizeof(double))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
         workspace, (gemmepi__ull)needed, gemmepi__scalar_names[which], pointer);
   }
   return GEMMEPI_OK;
@@ -4606,13 +4476,11 @@ static gemmepi_status gemmepi__check_whole(const char *name, double value) {
   if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
-    value);
+    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name, value);
 }
 
 /* args -> arguments, or the sentence that says what is wrong with them. */
-static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
-  const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
   gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
@@ -4833,8 +4701,7 @@ static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
 }
 
 /* The elements that lie before and after the first one, if there is any. */
-static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
-  const int64_t *stride) {
+static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name, const int64_t *stride) {
   int64_t before = 0, after = 0,
       size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
   int d;
@@ -4842,19 +4709,15 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
     if (tensor->shape[d] == 0)
       return GEMMEPI_OK;
   for (d = 0; d < tensor->rank; d++)
-    if (tensor->shape[d] > 1 &&
-      !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
+    if (tensor->shape[d] > 1 && !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
         name, d, (long long)tensor->shape[d], (long long)stride[d]);
   if (!tensor->bytes)
     return GEMMEPI_OK;
   if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
     (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
-      "(%s.offset is %llu)",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer (%s.offset is %llu)",
       name, (gemmepi__ull)tensor->bytes, (long long)tensor->offset - before * size,
       (long long)tensor->offset + (after + 1) * size, name, (gemmepi__ull)tensor->offset);
   return GEMMEPI_OK;
@@ -4864,19 +4727,14 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
   int64_t stride[GEMMEPI__MAX_RANK], count = 1;
   int dtype = tensor->dtype ? (int)tensor->dtype : GEMMEPI_F32, d;
   if (!gemmepi__is_float(dtype))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name,
-      dtype,
-      gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
-      : "no gemmepi_dtype");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
+      gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
   if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name,
-      tensor->rank,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name, tensor->rank,
       tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
   if (tensor->rank && !tensor->shape)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
-      tensor->rank);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name, tensor->rank);
   if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
@@ -4918,8 +4776,7 @@ static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gem
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
  halved: the axis on which it has twice the extent, or -1. */
-static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
-  int halved) {
+static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which, int halved) {
   gemmepi__operand *operand = &task->operands[which];
   int64_t stride[GEMMEPI__MAX_RANK];
   int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
@@ -4932,12 +4789,9 @@ static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tens
     int64_t wanted = d == halved ? 2 * task->shape[d] : task->shape[d];
     int repeats = extent == 1 && wanted != 1 && d != halved;
     if (extent != wanted && !(repeats && may_repeat))
-      return gemmepi__refuse_shape(
-        task, tensor, which,
-        d == halved
+      return gemmepi__refuse_shape(task, tensor, which, d == halved
         ? "desc.axis, which is split, has twice the operation's extent (-1 is the last axis)"
-        : may_repeat ? "each axis, from the last on, has the same extent or 1"
-        : "they must be the same");
+        : may_repeat ? "each axis, from the last on, has the same extent or 1" : "they must be the same");
     if (d < first || repeats) {
       if (is_gradient && wanted != 1) {
         operand->is_sum = 1;
@@ -4990,14 +4844,10 @@ static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
     if (gemmepi__is_fp8(dtype))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
         gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
-    if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
-      gemmepi_dtype_size((gemmepi_dtype)first) == 2))
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
-        "may be F32",
-        gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name, of,
-        gemmepi__dtype((gemmepi_dtype)first)->name);
+    if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 && gemmepi_dtype_size((gemmepi_dtype)first) == 2))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors may be F32",
+        gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name, of, gemmepi__dtype((gemmepi_dtype)first)->name);
   }
   return GEMMEPI_OK;
 }
@@ -5021,12 +4871,9 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
         gemmepi__tensor_names[t], row->name);
     if (surplus >> t & 1)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s is given, but the operation %s has no use for it%s",
-        gemmepi__tensor_names[t], row->name,
-        !(row->may >> t & 1)                          ? ""
-        : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
-        : " without dw");
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is given, but the operation %s has no use for it%s",
+        gemmepi__tensor_names[t], row->name, !(row->may >> t & 1)                          ? ""
+        : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b" : " without dw");
   }
   if (!outputs)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
@@ -5040,42 +4887,34 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && !row->has_activation && desc->activation)
-    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation is 0x%llx; the operation %s has none: leave it 0",
       (gemmepi__ull)desc->activation, row->name);
   if (!status && !is_split && desc->activation & GEMMEPI_GATE_FIRST)
-    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
   if (status)
     return status;
   if (desc->flags & ~row->flags)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has %s; the operation %s has no use for it",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; the operation %s has no use for it",
       gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
   if (!is_split && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-      row->has_halves ? "with b nothing is split: leave it 0"
-      : "the operation has none: leave it 0");
+      row->has_halves ? "with b nothing is split: leave it 0" : "the operation has none: leave it 0");
   if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
       (gemmepi__ull)desc->alignment);
   if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
-      GEMMEPI__UNINITIALISED);
+      "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode, GEMMEPI__UNINITIALISED);
   if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-      row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
-      : "scales go with CAST alone");
+      row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for" : "scales go with CAST alone");
   if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
   return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
@@ -5083,13 +4922,10 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
   int y = task->operands[GEMMEPI__OUT_Y].dtype;
   if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-      gemmepi__dtype((gemmepi_dtype)y)->name);
-  if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+      "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2", gemmepi__dtype((gemmepi_dtype)y)->name);
+  if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
   return GEMMEPI_OK;
 }
 
@@ -5127,18 +4963,13 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
     if (!(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0)
       repeats = GEMMEPI__SHARED;
   if (!repeats && operand->pointer != which) /* two halves of one tensor */
-    repeats = gemmepi__layouts_share(&layout, &layout,
-      operand->offset - task->operands[operand->pointer].offset);
+    repeats = gemmepi__layouts_share(&layout, &layout, operand->offset - task->operands[operand->pointer].offset);
   if (!repeats)
     repeats = gemmepi__layout_repeats(&layout);
   if (repeats)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "%s is written, but its strides put several of its elements into the same place%s",
-      gemmepi__tensor_names[operand->pointer],
-      repeats == GEMMEPI__UNDECIDED
-      ? ", or so close that telling would take too long: write a dense tensor"
-      : "");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s is written, but its strides put several of its elements into the same place%s", gemmepi__tensor_names[operand->pointer],
+      repeats == GEMMEPI__UNDECIDED ? ", or so close that telling would take too long: write a dense tensor" : "");
   return GEMMEPI_OK;
 }
 
@@ -5154,8 +4985,7 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
   if (status)
     return status;
   if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
-    return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
-      "y has one axis, of the extent of the one kept");
+    return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y, "y has one axis, of the extent of the one kept");
   gemmepi__take_strides(desc->y, stride);
   y->is_sum = 1;
   for (d = 0; d < task->rank; d++)
@@ -5171,8 +5001,7 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
   if (!desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
   if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
       (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
   if (desc->has_parameter != 0 && desc->has_parameter != 1)
     return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
@@ -5180,8 +5009,7 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
-static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
-  gemmepi__task *task) {
+static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__task *task) {
   const gemmepi_tensor *tensors[GEMMEPI__TENSORS], *shaped;
   const gemmepi__operation_row *row;
   int is_split, axis = -1, t;
@@ -5234,8 +5062,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
     status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, &axis);
     if (!status && desc->a->shape[axis] % 2)
-      status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "axis %d of a, which is split, has the extent %lld; it must be even", axis,
+      status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "axis %d of a, which is split, has the extent %lld; it must be even", axis,
         (long long)desc->a->shape[axis]);
     if (!status && desc->da && desc->da->rank != task->rank)
       status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
@@ -5250,8 +5077,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     if (row->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
       status = gemmepi__take_bias_grad(task, desc);
     else
-      status = gemmepi__broadcast(task, tensors[t], t,
-        is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
+      status = gemmepi__broadcast(task, tensors[t], t, is_split && (t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA) ? axis : -1);
   }
   if (!status)
     status = gemmepi__check_dtypes(task);
@@ -5571,13 +5397,11 @@ typedef struct gemmepi__driver {
 } gemmepi__driver;
 
 /* The status and the sentence for an error code of the driver; what says what was being done. */
-static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result,
-  const char *what) {
+static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result, const char *what) {
   const char *name = NULL, *text = NULL;
   driver->get_error_name(result, &name);
   driver->get_error_string(result, &text);
-  return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-    : GEMMEPI_CUDA_ERROR,
+  return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_CUDA_ERROR,
     "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
     result, text ? text : "for which it has no text");
 }
@@ -5634,11 +5458,9 @@ typedef struct gemmepi__nvrtc {
 } gemmepi__nvrtc;
 
 /* The status and the sentence for an error code of NVRTC; what says what was being done. */
-static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result,
-  const char *what) {
+static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result, const char *what) {
   const char *name = nvrtc->get_error_string(result);
-  return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-    : GEMMEPI_COMPILE_ERROR,
+  return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_COMPILE_ERROR,
     "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
 }
 /* cuBLASLt's interface, as far as it is used; declared by hand as the driver's in driver.h. */
@@ -5840,11 +5662,9 @@ typedef struct gemmepi__cublaslt {
 } gemmepi__cublaslt;
 
 /* The status and the sentence for an error code of cuBLASLt; what says what was being done. */
-static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result,
-  const char *what) {
+static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result, const char *what) {
   const char *name = lt->get_status_name(result), *text = lt->get_status_string(result);
-  return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY
-    : GEMMEPI_CUBLAS_ERROR,
+  return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_CUBLAS_ERROR,
     "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
     text ? text : "for which it has no text");
 }
@@ -6302,8 +6122,7 @@ static int gemmepi__check_version(gemmepi__search *search, const char *from) {
     gemmepi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from,
       major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
   else if (newest && major > newest)
-    gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from,
-      major, minor, newest);
+    gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from, major, minor, newest);
   else
     return 1;
   return 0;
@@ -6319,8 +6138,7 @@ static int gemmepi__try_library(gemmepi__search *search, const char *name, int h
       gemmepi__note_reason(search, "%s", text);
     return 0;
   }
-  if (has_folder ||
-    !gemmepi__library_path(library, search->row->symbols[0].name, search->path, sizeof search->path))
+  if (has_folder || !gemmepi__library_path(library, search->row->symbols[0].name, search->path, sizeof search->path))
     gemmepi__join(search->path, name, "", "");
   gemmepi__take_symbols(search, library, &missing);
   if (missing)
@@ -6361,8 +6179,7 @@ static int gemmepi__try_pattern(gemmepi__search *search, const char *done, const
   memcpy(prefix, last + 1, strlen(last + 1) + 1);
   gemmepi__to_folder(folder);
   while (gemmepi__next_entry(folder, prefix, entry))
-    if (gemmepi__join(next, folder, GEMMEPI__SLASH, entry) &&
-      gemmepi__try_pattern(search, next, star + 1))
+    if (gemmepi__join(next, folder, GEMMEPI__SLASH, entry) && gemmepi__try_pattern(search, next, star + 1))
       return 1;
   return 0;
 }
@@ -6377,8 +6194,7 @@ static int gemmepi__try_places(gemmepi__search *search) {
         continue;
       search->from_environment = places->roots[r][0] == '$';
       for (f = 0; places->folders[f]; f++)
-        if (gemmepi__join(pattern, root, places->folders[f], "") &&
-          gemmepi__try_pattern(search, "", pattern))
+        if (gemmepi__join(pattern, root, places->folders[f], "") && gemmepi__try_pattern(search, "", pattern))
         return 1;
     }
   return 0;
@@ -6401,11 +6217,9 @@ static int gemmepi__find_library(gemmepi__search *search) {
       if (gemmepi__is_wanted(search, &files[i]) && gemmepi__try_folder(search, folder))
         return 1;
     }
-  for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name && !search->loader->library_path_only;
-    i++) {
+  for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name && !search->loader->library_path_only; i++) {
     search->file = files[i].name;
-    if (gemmepi__is_wanted(search, &files[i]) &&
-      (gemmepi__try_library(search, search->file, 0) || gemmepi__try_places(search)))
+    if (gemmepi__is_wanted(search, &files[i]) && (gemmepi__try_library(search, search->file, 0) || gemmepi__try_places(search)))
       return 1;
   }
   return 0;
@@ -6470,8 +6284,7 @@ static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const
   *version = search.version;
   if (file)
     memcpy(file, search.path, sizeof search.path);
-  gemmepi__say(loader->log, GEMMEPI_LOG_INFO, "%s %d.%d from %s", row->name,
-    search.version / row->version_unit,
+  gemmepi__say(loader->log, GEMMEPI_LOG_INFO, "%s %d.%d from %s", row->name, search.version / row->version_unit,
     search.version % row->version_unit / (row->version_unit / 100), search.path);
   return GEMMEPI_OK;
 }
@@ -6590,8 +6403,7 @@ typedef struct gemmepi__disk_cache {
 
 /* >>names */
 
-static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key,
-  size_t key_size) {
+static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key, size_t key_size) {
   unsigned char digest[GEMMEPI__SHA256_SIZE];
   char hex[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(name, GEMMEPI__DISK_CACHE_NAME);
@@ -6625,8 +6437,7 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
     return;
   if (!path) {
     if (!gemmepi__user_cache_folder(&text)) {
-      gemmepi__say(
-        &cache->log, GEMMEPI_LOG_INFO,
+      gemmepi__say(&cache->log, GEMMEPI_LOG_INFO,
         "the environment names no cache folder of the user's: compiled kernels are not kept; "
         "set gemmepi_config.cache_path to keep them");
       return;
@@ -6646,10 +6457,8 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
   if (cache->path)
     memcpy(cache->path, full, text.length + 1);
   else
-    gemmepi__say(
-      &cache->log, GEMMEPI_LOG_WARNING,
-      "the cache folder's path, of %llu bytes, is too long or there is no memory for it: compiled "
-      "kernels are not kept",
+    gemmepi__say(&cache->log, GEMMEPI_LOG_WARNING,
+      "the cache folder's path, of %llu bytes, is too long or there is no memory for it: compiled kernels are not kept",
       (gemmepi__ull)text.length);
 }
 
@@ -6682,11 +6491,9 @@ static int gemmepi__disk_cache_enter(gemmepi__disk_cache *cache, int make, gemme
     gemmepi__folder_close(folder);
   }
   if (gemmepi__add(&cache->times_refused, 1) == 1)
-    gemmepi__say(
-      &cache->log, GEMMEPI_LOG_WARNING,
+    gemmepi__say(&cache->log, GEMMEPI_LOG_WARNING,
       "the cache folder %s is not used, so kernels are compiled anew in each process: %s; or set "
-      "gemmepi_config.cache_path to another folder",
-      cache->path, reason);
+      "gemmepi_config.cache_path to another folder", cache->path, reason);
   return -1;
 }
 
@@ -6709,8 +6516,7 @@ static void gemmepi__write_little_endian(unsigned char *bytes, int count, uint64
 
 /* The header of the one file that this entry can be. */
 static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_HEADER], const char *kind,
-  const void *key, size_t key_size, const void *payload,
-  size_t payload_size) {
+  const void *key, size_t key_size, const void *payload, size_t payload_size) {
   gemmepi__sha256 sha;
   memset(header, 0, GEMMEPI__DISK_CACHE_HEADER);
   memcpy(header, "gemmepi\n", 8);
@@ -6847,8 +6653,7 @@ static int gemmepi__disk_cache_by_age(const void *left, const void *right) {
   return strcmp(a->name, b->name); /* so that processes that do this at once choose alike */
 }
 
-static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder,
-  const char *newest) {
+static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder, const char *newest) {
   gemmepi__disk_cache_scan scan;
   size_t i;
   memset(&scan, 0, sizeof scan);
@@ -6875,8 +6680,7 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
   gemmepi__folder folder;
   gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
   int code;
-  if (key_size > cache->bound || (uint64_t)key_size > 0xffffffffu ||
-    payload_size > cache->bound - key_size ||
+  if (key_size > cache->bound || (uint64_t)key_size > 0xffffffffu || payload_size > cache->bound - key_size ||
     cache->bound - key_size - payload_size < GEMMEPI__DISK_CACHE_HEADER) {
     gemmepi__say(&cache->log, GEMMEPI_LOG_DEBUG, "%llu bytes are too many for a cache of %llu: not kept",
       (gemmepi__ull)payload_size, (gemmepi__ull)cache->bound);
@@ -6897,11 +6701,9 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
     gemmepi__disk_cache_evict(cache, &folder, name);
   } else if (gemmepi__add(&cache->times_not_stored, 1) == 1) {
     gemmepi__file_error(&why, code);
-    gemmepi__say(
-      &cache->log, GEMMEPI_LOG_WARNING,
+    gemmepi__say(&cache->log, GEMMEPI_LOG_WARNING,
       "nothing can be stored in the cache folder %s, so kernels are compiled anew in each process: "
-      "%s; make room there, or set gemmepi_config.cache_path to another folder",
-      cache->path, reason);
+      "%s; make room there, or set gemmepi_config.cache_path to another folder", cache->path, reason);
   }
   gemmepi__folder_close(&folder);
 }
@@ -6963,8 +6765,7 @@ static int gemmepi__is_of_parent(const gemmepi_context *context) {
 static int gemmepi__came_by_fork(const gemmepi_context *context) {
   if (!gemmepi__is_of_parent(context))
     return 0;
-  (void)gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "the context was made before fork(), and this process is the child: a child makes its own");
   return 1;
 }
@@ -7080,10 +6881,8 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   if (result) {
     (void)gemmepi__cuda_failed(driver, result, "cuInit");
     if (gemmepi__forks)
-      (void)gemmepi__fail(
-        GEMMEPI_NO_DEVICE,
-        "%s (after a fork() CUDA works in the parent or, if that has not used it, in the child)",
-        gemmepi__error_text);
+      (void)gemmepi__fail(GEMMEPI_NO_DEVICE,
+        "%s (after a fork() CUDA works in the parent or, if that has not used it, in the child)", gemmepi__error_text);
     return GEMMEPI_NO_DEVICE;
   }
   result = driver->device_get_count(&count);
@@ -7097,11 +6896,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   if (!result)
     result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
   if (!result)
-    result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-      context->device);
+    result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context->device);
   if (!result)
-    result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-      context->device);
+    result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, context->device);
   if (!result)
     result = driver->device_get_attribute(
       &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
@@ -7117,8 +6914,7 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
   }
   if (gemmepi__make_ones(context))
-    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
-      gemmepi__error_text);
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s", gemmepi__error_text);
   gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
     context->name, major, minor);
   return GEMMEPI_OK;
@@ -7150,8 +6946,7 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
   return status;
 #else
   snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gemmepi__error_text);
-  gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
-    gemmepi__error_text);
+  gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s", gemmepi__error_text);
   return gemmepi__open_host(context);
 #endif
 }
@@ -7164,32 +6959,23 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
   if (config->device < GEMMEPI_DEVICE_HOST)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
-      "(did you leave config uninitialised? = {0})",
-      config->device);
+      "(did you leave config uninitialised? = {0})", config->device);
   if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
       config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
   if (config->check_pointers != 0 && config->check_pointers != 1)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-      "uninitialised? = {0})",
-      config->check_pointers);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+      "uninitialised? = {0})", config->check_pointers);
   if (config->library_path_only != 0 && config->library_path_only != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
       config->library_path_only);
   if (config->library_path_only && (!config->library_path || !config->library_path[0]))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "config.library_path_only is 1 and config.library_path is %s: set it to the folders of "
-      "libcuda, NVRTC and cuBLASLt",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "config.library_path_only is 1 and config.library_path is %s: set it to the folders of libcuda, NVRTC and cuBLASLt",
       config->library_path ? "empty" : "NULL");
   if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
-      "PLAIN and FUSED",
-      config->routes);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, PLAIN and FUSED", config->routes);
   return GEMMEPI_OK;
 }
 
@@ -7252,8 +7038,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
   if (!status)
     status = gemmepi__open_any(context, config->device);
   if (!status && !context->is_host)
-    gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
-      config->cache_size);
+    gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path, config->cache_size);
   if (status) {
     gemmepi_destroy(context);
     return status;
@@ -7325,11 +7110,9 @@ static int gemmepi__drop_handle(gemmepi_context *context, void *handle, const vo
 }
 
 static gemmepi_status gemmepi__refuse_stream(gemmepi_stream stream) {
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "stream is %p, which is no stream of this context; accepted on the host are NULL, what "
-    "gemmepi_stream_create gave and was not destroyed, and, but for gemmepi_stream_destroy, CUDA's special "
-    "handles 1 and 2",
+    "gemmepi_stream_create gave and was not destroyed, and, but for gemmepi_stream_destroy, CUDA's special handles 1 and 2",
     (void *)stream);
 }
 
@@ -7342,22 +7125,16 @@ static gemmepi_status gemmepi__check_stream(gemmepi_context *context, gemmepi_st
 }
 
 /* What a run is given beside tensors, whether it needs that or not. */
-static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream,
-  const void *workspace, size_t size) {
+static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream, const void *workspace, size_t size) {
   uintptr_t begin = (uintptr_t)workspace;
   if (!begin && size)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own",
-      (gemmepi__ull)size);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own", (gemmepi__ull)size);
   if (begin & 255)
-    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-      workspace);
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
   if (begin && size > (size_t)((uintptr_t)-1 - begin))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace,
-      (gemmepi__ull)size);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace, (gemmepi__ull)size);
   return gemmepi__check_stream(context, stream);
 }
 
@@ -7377,13 +7154,10 @@ static void gemmepi__free_stream_token(void *user, gemmepi__map_entry *entry) {
 static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
   char *block, *aligned;
   if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
-      (gemmepi__ull)bytes);
-  block = (char *)context->allocator.alloc(context->allocator.user,
-    bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds", (gemmepi__ull)bytes);
+  block = (char *)context->allocator.alloc(context->allocator.user, bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
   if (!block)
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-      (gemmepi__ull)bytes);
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gemmepi__ull)bytes);
   aligned = block + sizeof(char *);
   aligned +=
     (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
@@ -7399,10 +7173,8 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
 static gemmepi_status gemmepi__host_free(gemmepi_context *context, void *pointer) {
   char *block;
   if (!gemmepi__drop_handle(context, pointer, GEMMEPI__OF_MEMORY))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already",
-      pointer);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already", pointer);
   memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
   context->allocator.free(context->allocator.user, block);
   return GEMMEPI_OK;
@@ -7499,8 +7271,7 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
   if (!result)
     result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
-  return result ? gemmepi__cuda_failed(&context->driver, result,
-    up ? "copying to the device" : "copying to the host")
+  return result ? gemmepi__cuda_failed(&context->driver, result, up ? "copying to the device" : "copying to the host")
         : GEMMEPI_OK;
 }
 
@@ -7585,8 +7356,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 
 /* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. name: of the pointer,
  as in args.name. The primary context is current. */
-static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name,
-  const void *pointer) {
+static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name, const void *pointer) {
   unsigned type = 0;
   int result;
   if (!pointer || context->reaches_pageable)
@@ -7597,11 +7367,9 @@ static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, c
     return GEMMEPI_OK;
   if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
     return gemmepi__cuda_failed(&context->driver, result, "asking whose memory a pointer is");
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
-    "copy with gemmepi_upload, or register it with CUDA",
-    name, pointer);
+    "copy with gemmepi_upload, or register it with CUDA", name, pointer);
 }
 /* Workspace: a block for each stream, found without a lock.
 
@@ -7701,12 +7469,9 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
   if (result)
     return gemmepi__cuda_failed(&context->driver, result, "cuStreamIsCapturing");
   if (capture != GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE)
-    return gemmepi__fail(
-      GEMMEPI_BUFFER_TOO_SMALL,
+    return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
       "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-      "(gemmepi_plan_prepare), or run a plan with "
-      "args.workspace",
-      (gemmepi__ull)size);
+      "(gemmepi_plan_prepare), or run a plan with args.workspace", (gemmepi__ull)size);
   gemmepi__lock(&context->lock);
   if (!gemmepi__find_block(context, key, size))
     status = gemmepi__add_block(context, key, size);
@@ -7735,14 +7500,12 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
 
 /* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
  function that reserves. */
-static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
-  const char *prepare) {
+static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size, const char *prepare) {
   gemmepi__block *block = gemmepi__find_block(context, key, size);
   if (block)
     gemmepi__lock(&block->turn);
   else
-    (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-      "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
+    (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
       prepare, (gemmepi__ull)size);
   return block;
 }
@@ -7754,12 +7517,10 @@ static void gemmepi__give_block(gemmepi__block *block) {
 /* A workspace of the caller's, by itself: what it overlaps is another question. */
 static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
   if (given < needed)
-    return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-      "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+    return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
       (gemmepi__ull)needed);
   if ((uintptr_t)workspace & 255)
-    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-      workspace);
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
   return GEMMEPI_OK;
 }
 
@@ -7793,37 +7554,37 @@ static const gemmepi__source gemmepi__sources[] = {
 {"activation.cuh",
 {
 "#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\n#define NAMED(name) name = CODE_##name,\nenum{ACTIVATION_CODES(NAMED)};\n#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU||Activation==HARDSIGMOID;\n\ntemplate<int Activation>\nconstexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\ntemplate<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\ntemplate<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\n"
-"template<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\n__device__ inline float from_0_to_1(float x){\nreturn __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x){\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n__device__ inline float fast_power_of_2(float x){\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n__device__ inline float fast_reciprocal(float x){\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n#endif\n\n\n"
-"__device__ inline float fused(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y){\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess):guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x,float y){\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1-sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x,double y){\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1-sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\n"
-"constexpr float ROUNDER=12582912+127+24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n__device__ inline float shifted_quotient(float x){\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r){\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted)<<23)*5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x){\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted-ROUNDER;\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,fmaf(k,-LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1+e.less_1,e.root};\n#else\n"
-"return{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n",
-"__device__ inline Exponential<double>exponential(double x){\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\nreturn{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n__device__ inline Reduced_exponential reduced_exponential_of_product(float x,float y,float more){\nfloat shifted=shifted_quotient(-x*y),k=shifted-ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,r));\n}\ntemplate<bool More>\n__device__ inline Exponential<float>exponential_of_product(float x,float y,float more){\nReduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1+e.less_1,e.root};\n}\ntemplate<bool More>\n__device__ inline Exponential<double>exponential_of_product(double x,double y,double more){\ndouble product=x*y;\nExponential<double>e=exponential(-product);\ndouble rounded=fma(x,y,-product);\nif(More)\nrounded=fma(x,more,rounded);\nreturn{e.part==1?1:fma(e.part,-rounded,e.part),e.root};\n}\n\n\n"
-"__device__ inline float exponential_less_1(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\nreturn fmaf(e.less_1,square,square -1);\n#else\n\nreturn x> -0.015625f?x*fmaf(x,0.5f,1):exponential(x).value()-1;\n#endif\n}\n__device__ inline double exponential_less_1(double x){\nreturn expm1(x);\n}\n\n__device__ inline float hyperbolic_tangent(float x){\nfloat m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2+m),x);\n}\n__device__ inline double hyperbolic_tangent(double x){\nreturn tanh(x);\n}\n\n\n__device__ inline float logarithm_of_1_plus(Exponential<float>exponential){\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\nq=fmaf(e,-0.00329107419f,0.0200884603f);\nq=fmaf(e,q,-0.0574604832f);\nq=fmaf(e,q,0.106613711f);\nq=fmaf(e,q,-0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q,-0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q,-0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n#else\n\n"
-"q=fmaf(e,0.0413442105f,-0.157421246f);\nq=fmaf(e,q,0.306297272f);\nq=fmaf(e,q,-0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\n__device__ inline double logarithm_of_1_plus(Exponential<double>e){\nreturn e.root==1?log1p(e.part):e.part;\n}\n\n\n\n\ntemplate<class A>struct Logistic{A part,root,opposite;};\ntemplate<class A>__device__ inline Logistic<A>logistic(bool below,Exponential<A>e){\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value()*inverse};\n}\n\n\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,Logistic<A>s){\nreturn v*s.root*(factor*s.part)*s.root;\n}\n#if !GEMMEPI_EXACT\ntemplate<>struct Logistic<float>{float root,share;};\n__device__ inline Logistic<float>logistic(bool below,Exponential<float>e){\nfloat root=below?e.root:1;\nreturn{root,root*reciprocal_of_1_plus(e.root,e.root)};\n}\n__device__ inline float times_logistic(float v,float factor,Logistic<float>s){\n"
-"return v*s.root*(factor*s.share);\n}\n#endif\ntemplate<class A>__device__ inline Logistic<A>logistic(A x){\nreturn logistic(x<0,exponential(-fabs(x)));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,A x){\nreturn times_logistic(v,factor,logistic(x));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A x){\nreturn times_logistic(v,A(1),x);\n}\n\n\n__device__ inline float times_logistic_of(float x,float power){\nconstexpr float scale=0.00390625f;\nreturn x*scale*fast_reciprocal(fast_power_of_2(power)+scale);\n}\n\n\n\ntemplate<bool More,class A>\n__device__ inline A times_gate_derivative(A v,A x,Logistic<A>s,A slope,A more){\nA scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale,-change)*slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\n"
-"__device__ inline float times_gate_derivative(float v,float x,Logistic<float>s,float slope,float more){\n",
-"float opposite=fmaf(-s.root,s.share,1);\nreturn v*s.root*(x*s.share*opposite*(More?slope +more:slope)+s.share);\n}\n#endif\n\n\ntemplate<class A>__device__ inline A times_logistic_derivative(A v,A factor,A x){\nExponential<A>e=exponential(x);\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn v*e.root*(e.part*inverse*inverse*(factor*e.root));\n}\n\n\n\ntemplate<class A>struct Gate{\nLogistic<A>s;\nA slope,more;\n};\nconstexpr double GELU_SLOPE=2*0.79788456080286535588;\ntemplate<class A>__device__ inline Gate<A>gelu_gate(A x){\nconstexpr double c=GELU_SLOPE;\nconstexpr A end=sizeof(A)==8?A(40):A(13.8);\nA size=fabs(x)>end?end:fabs(x),square=size*size;\nA factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145)*square;\nA rest=fused(A(c*0.044715),square,A(c)-factor);\nreturn{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>__device__ inline Gate<A>quick_gelu_gate(A x){\nconstexpr A end=sizeof(A)==8?A(1000):A(123.2);\n"
-"A size=fabs(x)>end?end:fabs(x);\nreturn{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\n__device__ inline Gate<float>gelu_gate(float x){\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\nfabsf(x)*fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\nreturn{logistic(x<0,{1,root}),float(c),float(c*0.134145)*(square<4096?square:4096)};\n}\n__device__ inline Gate<float>quick_gelu_gate(float x){\nreturn{logistic(x<0,{1,fast_power_of_2(fabsf(x)*float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\n__device__ inline float short_normal_tail(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\nfloat under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n__device__ inline float short_normal_slope(float y){\n"
-"float above=fmaf(y,fmaf(y,fmaf(y,fmaf(y,-0.0383506231f,-0.217693895f),-0.443243533f),-0.192517936f),0.500000179f);\nfloat under=fmaf(y,fmaf(y,0.0961380526f,0.545425475f),1.2107532f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n\n\ntemplate<bool Derivative>__device__ inline float times_normal(float v,float x){\n#if GEMMEPI_EXACT\nfloat size=fabsf(x),y=fminf(size,20.47f);\nReduced_exponential e=reduced_exponential_of_product<false>(y,0.5f*y,0);\n\n\nfloat above=\nfmaf(y,fmaf(y,fmaf(y,fmaf(y,0.0031668392f,0.03207509f),0.14717144f),0.35697037f),0.4140625f);\nfloat under=fmaf(y,0.0079379715f,0.08040679f);\nfloat slope=fmaf(y,fmaf(y,fmaf(y,under,0.37669387f),0.97712195f),1.374689f);\nunder=fmaf(y,slope,0.828125f);\n\nfloat inverse=fast_reciprocal(under),tail=above*inverse,lost=fmaf(y,slope,0.828125f-under);\ntail=fmaf(inverse,fmaf(-lost,tail,fmaf(-under,tail,above)),tail);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail=fmaf(tail,e.less_1,tail)*e.root;\n"
-"return(x<0?v*tail:v)*(x<0?e.root:fmaf(-tail,e.root,1));\n#else\nfloat size=fabsf(x),y=fminf(size,20);\nExponential<float>e=exponential(-0.5f*x*x);\nfloat tail=short_normal_tail(y);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail*=e.root;\nfloat rest=e.part*e.root;\nreturn(x<0?v*tail:v)*(x<0?rest:fmaf(-tail,rest,1));\n#endif\n}\n\n\n\n__device__ inline float times_own_normal(float x){\nfloat size=fabsf(fminf(x,20)),t=fast_reciprocal(fmaf(size,0.26f,1));\nfloat root=fast_power_of_2(x* -0.36067376f*x);\nfloat p=fmaf(t,-0.066500567f,0.20305874f);\np=fmaf(t,p,-0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\n__device__ inline float above_0(float x){\n#if __CUDA_ARCH__ >= 800\nasm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x): \"f\"(x));\nreturn x;\n#else\nreturn x<=0?0:x;\n#endif\n}\n\n\n\n"
-"template<bool Gate>__device__ inline float sum_times_own_normal(float x){\n",
-"float y=Gate? -fabsf(x):fminf(x,fmaxf(-x,-13));\n#if GEMMEPI_LONG_SUMS\nfloat p=fmaf(y,0.000388750457f,0.00660956977f);\np=fmaf(y,p,0.0510568805f);\np=fmaf(y,p,-0.460328877f);\np=fmaf(y,p,1.15084445f);\np=fmaf(y,p,-1.0000087f);\n#else\nfloat p=fmaf(y,9.13470785e-07f,4.16792682e-05f);\np=fmaf(y,p,0.000778685964f);\np=fmaf(y,p,0.00801064726f);\np=fmaf(y,p,0.0532111079f);\np=fmaf(y,p,-0.458959132f);\np=fmaf(y,p,1.15113628f);\np=fmaf(y,p,-0.999999404f);\n#endif\nif constexpr(Gate)\nreturn fmaf(x,0.5f,y* -0.5f)-from_0_to_1(-y*fast_power_of_2(p));\nreturn fmaf(y,fast_power_of_2(p),above_0(x));\n}\nconstexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\ntemplate<bool Derivative>__device__ inline double times_normal(double v,double x){\ndouble y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\nExponential<double>e=exponential(-0.5*x*x);\nif(x> -30){\ndouble of_square=fma(y,y,-square),\n"
-"of_argument=fma(y,-SQRT_HALF,-argument)+y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\nhalf=square<1?fma(-0.5,erf(argument),0.5):0.5*erfc(argument);\nif(Derivative)\nless=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI,-0.5*of_square,less));\nreturn v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\nreturn v*e.root*(e.part*(0.5*erfcx(x* -SQRT_HALF)+factor))*e.root;\n}\n\n\n\n\ntemplate<class A>__device__ inline A softplus(A x){\nExponential<A>e=exponential(-fabs(x));\nreturn e.root*logarithm_of_1_plus(e)*e.root+(x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\nA n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A)==8?A(40):A(20);\ntemplate<class A>__device__ inline Mish<A>mish_parts(A x){\nExponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne={e.value(),1};\nA n=e.part+e.part*(A(0.5)*e.value());\nreturn{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\n"
-"template<class A>__device__ inline A mish(A x){\nMish<A>m=mish_parts(x);\nA y=x*m.e.root*(m.n*m.inverse)*m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>__device__ inline A times_mish_derivative(A v,A x){\nMish<A>m=mish_parts(x);\nA rise=m.e.part+m.e.part*m.e.value(),y;\nif(GEMMEPI_EXACT){\nA sum=fused(x*rise,m.inverse,x>0?A(-1):m.n);\ny=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1):A(-0.0));\n}else{\nA sum=m.n+x*(rise*m.inverse);\ny=v*(sum*m.inverse*m.e.root)*m.e.root;\n}\nreturn x>FAR<A> ?v+(x-x):y;\n}\n\n\n\n\ntemplate<class A>constexpr A LARGEST=A(3.4028234663852886e38);\ntemplate<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\ntemplate<class A>__device__ inline A product_in_range(A x,A y,A z){\nbool x_is_larger=fabs(x)>fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\n"
-"A out=fabs(both)>LARGEST<A> ||fabs(outer)<=LARGEST<A> ?outer*smaller:smaller*z*larger;\nreturn fabs(both)>=LEAST<A> &&fabs(both)<=LARGEST<A> ?both*z:out;\n}\n\n\n\n\ntemplate<int Activation,class A>__device__ inline A activate(A x,A parameter){\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A)==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\nelse if constexpr(Activation==GELU_TANH&&is_short)\nreturn times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x,-2.3022082f),-8));\nelse if constexpr(Activation==SILU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==SIGMOID&&is_short)\nreturn times_logistic_of(1,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-2.4554670f,-8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\n"
-"else if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\nelse if constexpr(Activation==SILU)\n",
-"return times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU){\nA below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\nelse if constexpr(Activation==SOFTPLUS)\nreturn softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x+3)*A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x+3)*A(1/6.0));\nelse\nreturn x;\n}\n\n__device__ inline float logistic_of_power(float power){\nreturn fast_reciprocal(1+fast_power_of_2(power));\n}\n"
-"template<int Activation>__device__ inline float power_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x,-2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation>__device__ inline float activate_scaled_sum(float z){\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z,-z,-4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter){\n"
-"if constexpr(Activation==RELU){\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH){\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF){\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU){\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID){\nreturn times_logistic_derivative(v,A(1),-fabs(x));\n}else if constexpr(Activation==TANH){\nreturn times_logistic_derivative(v,A(4),-2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU){\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU){\nExponential<A>e=exponential(x);\n\nA large=fabs(parameter)>1?parameter:A(1),small=fabs(parameter)>1?A(1):parameter;\nA size=large*e.root*e.part,below=(fabs(v)>=1?v:size)*e.root*(fabs(v)>=1?size:v)*small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU){\nreturn x>0||x!=x?v*x*2:A(0);\n"
-"}else if constexpr(Activation==QUICK_GELU){\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS){\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH){\nreturn v*(x<= -3?A(0):x>=3?A(1):x*A(1/3.0)+A(0.5));\n}else if constexpr(Activation==MISH){\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID){\nreturn x> -3&&x<3?v*A(1/6.0):A(0);\n}else{\nreturn v;\n}\n}\n\n\n\ntemplate<int Activation>__device__ inline float rise_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>__device__ inline float near_derivative(float x){\nif constexpr(Activation==GELU_ERF){\nfloat rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\n"
-"float s=logistic_of_power(power_of_gate<Activation>(x));\nreturn fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\n",
-"template<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\ntemplate<class A>__device__ inline bool leaves_range(A both){\nreturn fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\n"
-"__device__ inline void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\nA(&out)[N]){\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++){\nout[i]=dy[i]*value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(out[i]))\nout[i]=fabs(dy[i])>fabs(value[i])?dy[i]:value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i]*value[i])&& !(SELECTS<Activation> &&out[i]==0))\nout[i]*=fabs(dy[i])>fabs(value[i])?value[i]:dy[i];\n}\n\n\ntemplate<int Activation,class A>__device__ inline A gate_gradient(A dy,A value,A gate,A parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:A(0);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\n"
-"bool value_first=fabs(value)>fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both)<=LARGEST<A> &&(fabs(both)>=LEAST<A> ||last==0)){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]){\nif constexpr(Activation==RELU){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate[i]>0?dy[i]*value[i]:A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\nbounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n"}},
+"template<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\nDEVICE float from_0_to_1(float x){\nreturn __saturatef(x);\n}\nDEVICE double from_0_to_1(double x){\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\nDEVICE float fast_power_of_2(float x){\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\nDEVICE float fast_reciprocal(float x){\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n#endif\n\n\nDEVICE float fused(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n"
+"DEVICE double fused(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE float ratio(float x,float y){\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess):guess;\n}\n\n\nDEVICE float reciprocal_of_1_plus(float x,float y){\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1-sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\nDEVICE double reciprocal_of_1_plus(double x,double y){\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1-sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\nconstexpr float ROUNDER=12582912+127+24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n"
+"DEVICE float shifted_quotient(float x){\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\nDEVICE Reduced_exponential exponential_of_remainder(float shifted,float r){\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted)<<23)*5.9604644775390625e-08f};\n}\nDEVICE Reduced_exponential reduced_exponential(float x){\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted-ROUNDER;\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,fmaf(k,-LOG_4_HIGH,x)));\n}\n\nDEVICE Exponential<float>exponential(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1+e.less_1,e.root};\n#else\nreturn{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\nDEVICE Exponential<double>exponential(double x){\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\n"
+"return{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n",
+"DEVICE Reduced_exponential reduced_exponential_of_product(float x,float y,float more){\nfloat shifted=shifted_quotient(-x*y),k=shifted-ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,r));\n}\ntemplate<bool More>\nDEVICE Exponential<float>exponential_of_product(float x,float y,float more){\nReduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1+e.less_1,e.root};\n}\ntemplate<bool More>\nDEVICE Exponential<double>exponential_of_product(double x,double y,double more){\ndouble product=x*y;\nExponential<double>e=exponential(-product);\ndouble rounded=fma(x,y,-product);\nif(More)\nrounded=fma(x,more,rounded);\nreturn{e.part==1?1:fma(e.part,-rounded,e.part),e.root};\n}\n\n\nDEVICE float exponential_less_1(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\nreturn fmaf(e.less_1,square,square -1);\n#else\n\n"
+"return x> -0.015625f?x*fmaf(x,0.5f,1):exponential(x).value()-1;\n#endif\n}\nDEVICE double exponential_less_1(double x){\nreturn expm1(x);\n}\n\nDEVICE float hyperbolic_tangent(float x){\nfloat m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2+m),x);\n}\nDEVICE double hyperbolic_tangent(double x){\nreturn tanh(x);\n}\n\n\nDEVICE float logarithm_of_1_plus(Exponential<float>exponential){\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\nq=fmaf(e,-0.00329107419f,0.0200884603f);\nq=fmaf(e,q,-0.0574604832f);\nq=fmaf(e,q,0.106613711f);\nq=fmaf(e,q,-0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q,-0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q,-0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n#else\n\nq=fmaf(e,0.0413442105f,-0.157421246f);\nq=fmaf(e,q,0.306297272f);\nq=fmaf(e,q,-0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\nDEVICE double logarithm_of_1_plus(Exponential<double>e){\nreturn e.root==1?log1p(e.part):e.part;\n"
+"}\n\n\n\n\ntemplate<class A>struct Logistic{A part,root,opposite;};\ntemplate<class A>DEVICE Logistic<A>logistic(bool below,Exponential<A>e){\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value()*inverse};\n}\n\n\ntemplate<class A>DEVICE A times_logistic(A v,A factor,Logistic<A>s){\nreturn v*s.root*(factor*s.part)*s.root;\n}\n#if !GEMMEPI_EXACT\ntemplate<>struct Logistic<float>{float root,share;};\nDEVICE Logistic<float>logistic(bool below,Exponential<float>e){\nfloat root=below?e.root:1;\nreturn{root,root*reciprocal_of_1_plus(e.root,e.root)};\n}\nDEVICE float times_logistic(float v,float factor,Logistic<float>s){\nreturn v*s.root*(factor*s.share);\n}\n#endif\ntemplate<class A>DEVICE Logistic<A>logistic(A x){\nreturn logistic(x<0,exponential(-fabs(x)));\n}\ntemplate<class A>DEVICE A times_logistic(A v,A factor,A x){\nreturn times_logistic(v,factor,logistic(x));\n}\n"
+"template<class A>DEVICE A times_logistic(A v,A x){\nreturn times_logistic(v,A(1),x);\n}\n\n\nDEVICE float times_logistic_of(float x,float power){\nconstexpr float scale=0.00390625f;\nreturn x*scale*fast_reciprocal(fast_power_of_2(power)+scale);\n}\n\n\n\ntemplate<bool More,class A>\nDEVICE A times_gate_derivative(A v,A x,Logistic<A>s,A slope,A more){\nA scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale,-change)*slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\nDEVICE float times_gate_derivative(float v,float x,Logistic<float>s,float slope,float more){\nfloat opposite=fmaf(-s.root,s.share,1);\nreturn v*s.root*(x*s.share*opposite*(More?slope +more:slope)+s.share);\n}\n#endif\n\n\ntemplate<class A>DEVICE A times_logistic_derivative(A v,A factor,A x){\nExponential<A>e=exponential(x);\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\n"
+"return v*e.root*(e.part*inverse*inverse*(factor*e.root));\n}\n\n\n\ntemplate<class A>struct Gate{\n",
+"Logistic<A>s;\nA slope,more;\n};\nconstexpr double GELU_SLOPE=2*0.79788456080286535588;\ntemplate<class A>DEVICE Gate<A>gelu_gate(A x){\nconstexpr double c=GELU_SLOPE;\nconstexpr A end=sizeof(A)==8?A(40):A(13.8);\nA size=fabs(x)>end?end:fabs(x),square=size*size;\nA factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145)*square;\nA rest=fused(A(c*0.044715),square,A(c)-factor);\nreturn{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>DEVICE Gate<A>quick_gelu_gate(A x){\nconstexpr A end=sizeof(A)==8?A(1000):A(123.2);\nA size=fabs(x)>end?end:fabs(x);\nreturn{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\nDEVICE Gate<float>gelu_gate(float x){\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\nfabsf(x)*fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\n"
+"return{logistic(x<0,{1,root}),float(c),float(c*0.134145)*(square<4096?square:4096)};\n}\nDEVICE Gate<float>quick_gelu_gate(float x){\nreturn{logistic(x<0,{1,fast_power_of_2(fabsf(x)*float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\nDEVICE float short_normal_tail(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\nfloat under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\nDEVICE float short_normal_slope(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,fmaf(y,-0.0383506231f,-0.217693895f),-0.443243533f),-0.192517936f),0.500000179f);\nfloat under=fmaf(y,fmaf(y,0.0961380526f,0.545425475f),1.2107532f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n\n\ntemplate<bool Derivative>DEVICE float times_normal(float v,float x){\n#if GEMMEPI_EXACT\nfloat size=fabsf(x),y=fminf(size,20.47f);\n"
+"Reduced_exponential e=reduced_exponential_of_product<false>(y,0.5f*y,0);\n\n\nfloat above=\nfmaf(y,fmaf(y,fmaf(y,fmaf(y,0.0031668392f,0.03207509f),0.14717144f),0.35697037f),0.4140625f);\nfloat under=fmaf(y,0.0079379715f,0.08040679f);\nfloat slope=fmaf(y,fmaf(y,fmaf(y,under,0.37669387f),0.97712195f),1.374689f);\nunder=fmaf(y,slope,0.828125f);\n\nfloat inverse=fast_reciprocal(under),tail=above*inverse,lost=fmaf(y,slope,0.828125f-under);\ntail=fmaf(inverse,fmaf(-lost,tail,fmaf(-under,tail,above)),tail);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail=fmaf(tail,e.less_1,tail)*e.root;\nreturn(x<0?v*tail:v)*(x<0?e.root:fmaf(-tail,e.root,1));\n#else\nfloat size=fabsf(x),y=fminf(size,20);\nExponential<float>e=exponential(-0.5f*x*x);\nfloat tail=short_normal_tail(y);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail*=e.root;\nfloat rest=e.part*e.root;\nreturn(x<0?v*tail:v)*(x<0?rest:fmaf(-tail,rest,1));\n#endif\n}\n\n\n\n"
+"DEVICE float times_own_normal(float x){\nfloat size=fabsf(fminf(x,20)),t=fast_reciprocal(fmaf(size,0.26f,1));\nfloat root=fast_power_of_2(x* -0.36067376f*x);\nfloat p=fmaf(t,-0.066500567f,0.20305874f);\np=fmaf(t,p,-0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\nDEVICE float above_0(float x){\n#if __CUDA_ARCH__ >= 800\nasm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x): \"f\"(x));\nreturn x;\n#else\nreturn x<=0?0:x;\n#endif\n}\n\n\n\ntemplate<bool Gate>DEVICE float sum_times_own_normal(float x){\nfloat y=Gate? -fabsf(x):fminf(x,fmaxf(-x,-13));\n#if GEMMEPI_LONG_SUMS\nfloat p=fmaf(y,0.000388750457f,0.00660956977f);\np=fmaf(y,p,0.0510568805f);\np=fmaf(y,p,-0.460328877f);\np=fmaf(y,p,1.15084445f);\np=fmaf(y,p,-1.0000087f);\n#else\nfloat p=fmaf(y,9.13470785e-07f,4.16792682e-05f);\np=fmaf(y,p,0.000778685964f);\np=fmaf(y,p,0.00801064726f);\n"
+"p=fmaf(y,p,0.0532111079f);\np=fmaf(y,p,-0.458959132f);\np=fmaf(y,p,1.15113628f);\np=fmaf(y,p,-0.999999404f);\n#endif\nif constexpr(Gate)\n",
+"return fmaf(x,0.5f,y* -0.5f)-from_0_to_1(-y*fast_power_of_2(p));\nreturn fmaf(y,fast_power_of_2(p),above_0(x));\n}\nconstexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\ntemplate<bool Derivative>DEVICE double times_normal(double v,double x){\ndouble y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\nExponential<double>e=exponential(-0.5*x*x);\nif(x> -30){\ndouble of_square=fma(y,y,-square),\nof_argument=fma(y,-SQRT_HALF,-argument)+y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\nhalf=square<1?fma(-0.5,erf(argument),0.5):0.5*erfc(argument);\nif(Derivative)\nless=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI,-0.5*of_square,less));\nreturn v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\nreturn v*e.root*(e.part*(0.5*erfcx(x* -SQRT_HALF)+factor))*e.root;\n}\n\n\n\n\ntemplate<class A>DEVICE A softplus(A x){\nExponential<A>e=exponential(-fabs(x));\n"
+"return e.root*logarithm_of_1_plus(e)*e.root+(x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\nA n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A)==8?A(40):A(20);\ntemplate<class A>DEVICE Mish<A>mish_parts(A x){\nExponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne={e.value(),1};\nA n=e.part+e.part*(A(0.5)*e.value());\nreturn{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\ntemplate<class A>DEVICE A mish(A x){\nMish<A>m=mish_parts(x);\nA y=x*m.e.root*(m.n*m.inverse)*m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>DEVICE A times_mish_derivative(A v,A x){\nMish<A>m=mish_parts(x);\nA rise=m.e.part+m.e.part*m.e.value(),y;\nif(GEMMEPI_EXACT){\nA sum=fused(x*rise,m.inverse,x>0?A(-1):m.n);\ny=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1):A(-0.0));\n}else{\nA sum=m.n+x*(rise*m.inverse);\ny=v*(sum*m.inverse*m.e.root)*m.e.root;\n}\nreturn x>FAR<A> ?v+(x-x):y;\n}\n\n\n\n\n"
+"template<class A>constexpr A LARGEST=A(3.4028234663852886e38);\ntemplate<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\ntemplate<class A>DEVICE A product_in_range(A x,A y,A z){\nbool x_is_larger=fabs(x)>fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\nA out=fabs(both)>LARGEST<A> ||fabs(outer)<=LARGEST<A> ?outer*smaller:smaller*z*larger;\nreturn fabs(both)>=LEAST<A> &&fabs(both)<=LARGEST<A> ?both*z:out;\n}\n\n\n\n\ntemplate<int Activation,class A>DEVICE A activate(A x,A parameter){\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A)==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\nelse if constexpr(Activation==GELU_TANH&&is_short)\nreturn times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x,-2.3022082f),-8));\nelse if constexpr(Activation==SILU&&is_short)\n"
+"return times_logistic_of(x,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==SIGMOID&&is_short)\nreturn times_logistic_of(1,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-2.4554670f,-8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU){\nA below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\n"
+"else if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\n",
+"else if constexpr(Activation==SOFTPLUS)\nreturn softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x+3)*A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x+3)*A(1/6.0));\nelse\nreturn x;\n}\n\nDEVICE float logistic_of_power(float power){\nreturn fast_reciprocal(1+fast_power_of_2(power));\n}\ntemplate<int Activation>DEVICE float power_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x,-2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int Activation,bool Gate,class A>DEVICE A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\n"
+"return activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation>DEVICE float activate_scaled_sum(float z){\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z,-z,-4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\ntemplate<int Activation,class A>DEVICE A times_derivative(A v,A x,A parameter){\nif constexpr(Activation==RELU){\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH){\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF){\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU){\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID){\nreturn times_logistic_derivative(v,A(1),-fabs(x));\n}else if constexpr(Activation==TANH){\nreturn times_logistic_derivative(v,A(4),-2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU){\nreturn x>0?v:v*parameter;\n"
+"}else if constexpr(Activation==ELU){\nExponential<A>e=exponential(x);\n\nA large=fabs(parameter)>1?parameter:A(1),small=fabs(parameter)>1?A(1):parameter;\nA size=large*e.root*e.part,below=(fabs(v)>=1?v:size)*e.root*(fabs(v)>=1?size:v)*small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU){\nreturn x>0||x!=x?v*x*2:A(0);\n}else if constexpr(Activation==QUICK_GELU){\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS){\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH){\nreturn v*(x<= -3?A(0):x>=3?A(1):x*A(1/3.0)+A(0.5));\n}else if constexpr(Activation==MISH){\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID){\nreturn x> -3&&x<3?v*A(1/6.0):A(0);\n}else{\nreturn v;\n}\n}\n\n\n\ntemplate<int Activation>DEVICE float rise_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\n"
+"return x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>DEVICE float near_derivative(float x){\nif constexpr(Activation==GELU_ERF){\nfloat rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\nfloat s=logistic_of_power(power_of_gate<Activation>(x));\nreturn fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\ntemplate<int Activation,class A>DEVICE A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\n"
+"return x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\n",
+"else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\ntemplate<class A>DEVICE bool leaves_range(A both){\nreturn fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\nDEVICE void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\nA(&out)[N]){\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++){\nout[i]=dy[i]*value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(out[i]))\nout[i]=fabs(dy[i])>fabs(value[i])?dy[i]:value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i]*value[i])&& !(SELECTS<Activation> &&out[i]==0))\nout[i]*=fabs(dy[i])>fabs(value[i])?value[i]:dy[i];\n}\n\n\n"
+"template<int Activation,class A>DEVICE A gate_gradient(A dy,A value,A gate,A parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:A(0);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value)>fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both)<=LARGEST<A> &&(fabs(both)>=LEAST<A> ||last==0)){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\ntemplate<int Activation,class A,int N>\nDEVICE void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]){\nif constexpr(Activation==RELU){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate[i]>0?dy[i]*value[i]:A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\n"
+"bounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n"}},
 {"amax.cuh",
 {
-"#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\n__device__ inline u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\n__device__ inline u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\n__device__ inline u32 magnitude(int){\nreturn 0;\n}\n\ntemplate<class A,int N,class M>__device__ inline void keep_largest(const A(&v)[N],int valid,M&largest){\n#pragma unroll\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\ntemplate<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\ntemplate<class Amax,class A,int N,class M>__device__ inline void keep_largest_of(const A(&v)[N],M&largest){\nAmax sizes[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nsizes[i]=(Amax)v[i];\nkeep_largest(sizes,N,largest);\n}\n\n\n"
-"template<class M>__device__ inline M largest_of_warp(M largest){\n#pragma unroll\nfor(int step=16;step>0;step/=2){\nM other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n\ntemplate<class M>__device__ inline void raise_to(void*amax,M largest){\nif(largest> *(volatile M*)amax)\natomicMax((M*)amax,largest);\n}\n\n\ntemplate<class M>__device__ inline void store_largest(void*amax,M largest){\nlargest=largest_of_warp(largest);\nif((threadIdx.y*blockDim.x+threadIdx.x)%32==0)\nraise_to(amax,largest);\n}\n\n\ntemplate<int Threads,class M>__device__ inline void store_largest_of_block(void*amax,M largest){\n__shared__ M warps[Threads/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nif(threadIdx.x<32){\nlargest=largest_of_warp(threadIdx.x<Threads/32?warps[threadIdx.x]:M(0));\nif(threadIdx.x==0)\nraise_to(amax,largest);\n}\n}\n"}},
+"#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\nDEVICE u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\nDEVICE u32 magnitude(int){\nreturn 0;\n}\n\ntemplate<class A,int N,class M>DEVICE void keep_largest(const A(&v)[N],int valid,M&largest){\n#pragma unroll\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\ntemplate<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\ntemplate<class Amax,class A,int N,class M>DEVICE void keep_largest_of(const A(&v)[N],M&largest){\nAmax sizes[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nsizes[i]=(Amax)v[i];\nkeep_largest(sizes,N,largest);\n}\n\n\ntemplate<class M>DEVICE M largest_of_warp(M largest){\n#pragma unroll\n"
+"for(int step=16;step>0;step/=2){\nM other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n\ntemplate<class M>DEVICE void raise_to(void*amax,M largest){\nif(largest> *(volatile M*)amax)\natomicMax((M*)amax,largest);\n}\n\n\ntemplate<class M>DEVICE void store_largest(void*amax,M largest){\nlargest=largest_of_warp(largest);\nif((threadIdx.y*blockDim.x+threadIdx.x)%32==0)\nraise_to(amax,largest);\n}\n\n\ntemplate<int Threads,class M>DEVICE void store_largest_of_block(void*amax,M largest){\n__shared__ M warps[Threads/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nif(threadIdx.x<32){\nlargest=largest_of_warp(threadIdx.x<Threads/32?warps[threadIdx.x]:M(0));\nif(threadIdx.x==0)\nraise_to(amax,largest);\n}\n}\n"}},
 {"codes.h",
 {
 "#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS 0x400\n#define FLAG_AUX 0x800\n#define FLAG_BACKWARD 0x1000\n#define FLAG_RESIDUAL 0x2000\n#define FLAG_BGRAD 0x4000\n#define FLAG_BGRAD_A 0x8000\n#define FLAG_BGRAD_B 0x10000\n#define FLAG_GATED 0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM 0x100000\n#define FLAG_ACCUMULATE_BIAS_GRAD 0x20000\n#define CODE_NONE 0x00\n#define CODE_RELU 0x0f\n#define CODE_GELU_TANH 0x17\n#define CODE_GELU_ERF 0x1b\n#define CODE_SILU 0x1d\n#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n#define CODE_HARDSIGMOID 0x3a\n\n"
@@ -7833,39 +7594,38 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/convert.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE   E4M3\n#define GEMMEPI_OUT_TYPE F16\n#define GEMMEPI_ALIGNED  0\n#endif\n\nconstexpr int THREADS=256;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns-run.column;\nint valid=left<RUN?(int)left:RUN;\nconst GEMMEPI_X_TYPE*x=start_of_run<const GEMMEPI_X_TYPE>(p.x,run);\nGEMMEPI_OUT_TYPE*out=start_of_run<GEMMEPI_OUT_TYPE>(p.out,run);\n*reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out)=\nconvert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x,valid));\n}\n"}},
 {"copy.cuh",
 {
-"#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>__device__ inline bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>__device__ inline T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
+"#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>DEVICE bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>DEVICE T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
 {"epilogue.cuh",
 {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\n__device__ inline Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>__device__ inline Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\n__device__ inline bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\n__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,long long item,long long column,\nint valid){\nEpilogue_state state={};\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\n"
-"if(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column+half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n__device__ inline void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\n"
-"return;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column+half*p.n),valid);\n}\n}\n}\n\n\n__device__ inline void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\n"
-"multiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
-"v[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n",
-"}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\n"
-"__device__ inline void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column+half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\n"
-"__device__ inline void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column+half*p.n,valid,\nv[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column+half*p.n,valid,v[half]);\n}\n}\n\n\n__device__ inline void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,long long item,long long column,\nint valid){\nEpilogue_state state={};\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\n"
+"state.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column+half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\nDEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\n"
+"saved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column+half*p.n),valid);\n}\n}\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\n"
+"if(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\n"
+"Acc aside[HALVES_SAVED][RUN];\n#pragma unroll\n",
+"for(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\n"
+"const Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column+half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n"
+"#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column+half*p.n,valid,\nv[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column+half*p.n,valid,v[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
-"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\n__device__ inline void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\n__device__ inline Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\n"
-"Acc left[RUN];\n#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=kept+__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS);\n}\nreturn left[0];\n}\n\n\n\ntemplate<bool AtOnce>struct Column_sums{\nAcc of_lane[HALVES_OUT][RUN],of_lanes[HALVES_OUT];\n\n__device__ inline Column_sums():of_lanes{}{\nbegin_rows();\n}\n__device__ inline void begin_rows(){\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]=Acc(-0.0);\n}\n\n\n__device__ inline void add(const Acc(&v)[HALVES][RUN],bool exists){\nif(exists)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]+=v[i/RUN][i%RUN];\n}\n\n\n__device__ inline void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\n"
-"of_lanes[half]+=sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\n__device__ inline Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\n__device__ inline void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first+column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT+half)*p.n+first+column()]=of_column;\n}\n}\n};\n"}},
+"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n"
+"#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=kept+__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS);\n}\nreturn left[0];\n}\n\n\n\ntemplate<bool AtOnce>struct Column_sums{\nAcc of_lane[HALVES_OUT][RUN],of_lanes[HALVES_OUT];\n\nDEVICE Column_sums():of_lanes{}{\nbegin_rows();\n}\nDEVICE void begin_rows(){\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]=Acc(-0.0);\n}\n\n\nDEVICE void add(const Acc(&v)[HALVES][RUN],bool exists){\nif(exists)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]+=v[i/RUN][i%RUN];\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nof_lanes[half]+=sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n"
+"__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\nDEVICE void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first+column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT+half)*p.n+first+column()]=of_column;\n}\n}\n};\n"}},
 {"epilogue_formula.cuh",
 {
-"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\n__device__ inline int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\n__device__ inline int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>__device__ inline A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>__device__ inline A sum(A x,A y){\nreturn x+y;\n}\n\n\n__device__ inline void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\n__device__ inline void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\n"
-"HAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n__device__ inline void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\n__device__ inline Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\n__device__ inline void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\n"
-"v[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\n__device__ inline void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\nv[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\n__device__ inline void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
+"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\n"
+"HAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\nDEVICE void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\nDEVICE Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\nDEVICE void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\n"
+"v[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\nDEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\nv[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
 {"epilogue_fragment.cuh",
 {
-"#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n__device__ inline long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\n__device__ inline int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\n__device__ inline int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>__device__ inline Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2)\nif(ALIGNED&&valid>place(i+1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from+place(i));\nelse if(!(ALIGNED&&WHOLE))\n"
-"read.at[i/2]=words_of(read_elements<2>(from+place(i),valid-place(i)));\n}else{\nread.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>__device__ inline void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i+1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>__device__ inline void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nRun<T,2>pair={run.at[i],run.at[i+1]};\nif(ALIGNED&&valid>place(i+1)){\n*reinterpret_cast<Words<T,2> *>(to+place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i+1))\nto[place(i+1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\n"
-"__device__ inline void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\nto_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\n__device__ inline void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\nLOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>__device__ inline u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\n"
-"struct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n__device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i+=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\n__device__ inline bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\n__device__ inline Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\n"
-"read((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
+"#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2)\nif(ALIGNED&&valid>place(i+1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from+place(i));\nelse if(!(ALIGNED&&WHOLE))\nread.at[i/2]=words_of(read_elements<2>(from+place(i),valid-place(i)));\n}else{\n"
+"read.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>DEVICE void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i+1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>DEVICE void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nRun<T,2>pair={run.at[i],run.at[i+1]};\nif(ALIGNED&&valid>place(i+1)){\n*reinterpret_cast<Words<T,2> *>(to+place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i+1))\nto[place(i+1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\nDEVICE void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\n"
+"to_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\nDEVICE void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\nLOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>DEVICE u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
+"DEVICE void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i+=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\nDEVICE bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\nDEVICE Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
 {"epilogue_mask.cuh",
 {
-"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\n__device__ inline void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\n__device__ inline u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\n__device__ inline u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\n__device__ inline void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\n"
-"store_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\n__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column+6*lane)/8];\nu32 bits=byte<<8*lane;\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\n__device__ inline void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\n__device__ inline void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn+=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\nu8*bytes=(u8*)p.aux.data+offset(p.aux,item,row,column)/8;\n"
-"if(column+32<=(int)p.n)\n*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\nfor(int i=0;column+i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
+"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\n"
+"DEVICE u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column+6*lane)/8];\nu32 bits=byte<<8*lane;\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\nDEVICE void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\nDEVICE void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn+=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\nu8*bytes=(u8*)p.aux.data+offset(p.aux,item,row,column)/8;\nif(column+32<=(int)p.n)\n*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\n"
+"for(int i=0;column+i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
 {"epilogue_parameters.cuh",
 {
 "#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n#define GEMMEPI_AMAX         0\n#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n"
@@ -7874,12 +7634,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "constexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
-"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>__device__ inline void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\n"
-"__device__ inline void store_word_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to),\"r\"(bits),\"r\"((u32)does)\n: \"memory\");\n}\n__device__ inline void store_half_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to),\"h\"((u16)bits),\n\"r\"((u32)does)\n: \"memory\");\n}\n\n\n\ntemplate<class T,int Columns,bool InWords>\n__device__ inline void copy_box(u32 from,T*to,long long ld,int rows_left,int columns_left){\nconstexpr int per_word=4/sizeof(T),words=InWords?Columns/per_word:Columns/per_word/4;\nconstexpr int at_once=words<32?32/words:1;\nconstexpr int under_way=BACKWARD&&GATED?2:sizeof(T)==4?8:4;\nconstexpr int rounds=16/at_once,loaded=rounds<under_way?rounds:under_way;\nint line=(int)threadIdx.x%32/words,word=(int)threadIdx.x%words;\n"
-"int left=columns_left<Columns?columns_left:Columns,first=word*(InWords?per_word:4*per_word);\nu64 at=(u64)(to+line*ld),step=(u64)(at_once*ld)*sizeof(T);\n#pragma unroll 1\nfor(int i=0;i<rounds&&i*at_once<rows_left;i+=loaded){\nu32 bits[loaded][InWords?1:4],next[loaded];\n#pragma unroll\nfor(int j=0;j<loaded;j++){\nu32 of_line=from+(line +j*at_once)*128;\nint turn=(line +j*at_once)%8;\nif constexpr(InWords)\nasm volatile(\"ld.shared.b32 %0, [%1];\"\n: \"=r\"(bits[j][0])\n: \"r\"(of_line +((word/4 ^ turn)<<4)+word%4*4)\n: \"memory\");\nelse\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]),\"=r\"(bits[j][1]),\"=r\"(bits[j][2]),\"=r\"(bits[j][3])\n: \"r\"(of_line +((word ^ turn)<<4))\n: \"memory\");\n}\nif constexpr(InWords&&per_word==2)\n#pragma unroll\nfor(int j=0;j<loaded;j++)\nnext[j]=__shfl_sync(0xffffffffu,bits[j][0],(int)threadIdx.x%32+1);\n#pragma unroll\nfor(int j=0;j<loaded;j++,at+=step){\nint left_here=line +j*at_once<rows_left?left:0;\n"
-"if constexpr(!InWords){\nuint4 unit;\nmemcpy(&unit,bits[j],sizeof unit);\nif(first<left_here)\n*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>__device__ inline Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\n"
-"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
-": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\nmemcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\n__device__ inline void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\n__device__ inline void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
+"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
+"asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to),\"r\"(bits),\"r\"((u32)does)\n: \"memory\");\n}\nDEVICE void store_half_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to),\"h\"((u16)bits),\n\"r\"((u32)does)\n: \"memory\");\n}\n\n\n\ntemplate<class T,int Columns,bool InWords>\nDEVICE void copy_box(u32 from,T*to,long long ld,int rows_left,int columns_left){\nconstexpr int per_word=4/sizeof(T),words=InWords?Columns/per_word:Columns/per_word/4;\nconstexpr int at_once=words<32?32/words:1;\nconstexpr int under_way=BACKWARD&&GATED?2:sizeof(T)==4?8:4;\nconstexpr int rounds=16/at_once,loaded=rounds<under_way?rounds:under_way;\nint line=(int)threadIdx.x%32/words,word=(int)threadIdx.x%words;\nint left=columns_left<Columns?columns_left:Columns,first=word*(InWords?per_word:4*per_word);\n"
+"u64 at=(u64)(to+line*ld),step=(u64)(at_once*ld)*sizeof(T);\n#pragma unroll 1\nfor(int i=0;i<rounds&&i*at_once<rows_left;i+=loaded){\nu32 bits[loaded][InWords?1:4],next[loaded];\n#pragma unroll\nfor(int j=0;j<loaded;j++){\nu32 of_line=from+(line +j*at_once)*128;\nint turn=(line +j*at_once)%8;\nif constexpr(InWords)\nasm volatile(\"ld.shared.b32 %0, [%1];\"\n: \"=r\"(bits[j][0])\n: \"r\"(of_line +((word/4 ^ turn)<<4)+word%4*4)\n: \"memory\");\nelse\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]),\"=r\"(bits[j][1]),\"=r\"(bits[j][2]),\"=r\"(bits[j][3])\n: \"r\"(of_line +((word ^ turn)<<4))\n: \"memory\");\n}\nif constexpr(InWords&&per_word==2)\n#pragma unroll\nfor(int j=0;j<loaded;j++)\nnext[j]=__shfl_sync(0xffffffffu,bits[j][0],(int)threadIdx.x%32+1);\n#pragma unroll\nfor(int j=0;j<loaded;j++,at+=step){\nint left_here=line +j*at_once<rows_left?left:0;\nif constexpr(!InWords){\nuint4 unit;\nmemcpy(&unit,bits[j],sizeof unit);\nif(first<left_here)\n"
+"*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\n",
+"memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE       F32\n#define GEMMEPI_B_TYPE       F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED    0\n#define GEMMEPI_B_ALIGNED    0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK        0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\n"
@@ -7888,20 +7648,20 @@ static const gemmepi__source gemmepi__sources[] = {
 "int lines_left=(Transposed?k_left:outer_left)-line;\nint run_left=(Transposed?outer_left:k_left)-run;\nint valid=existing(run_left);\nif(Aligned&&valid==RUN&&lines_left>((UNITS-1)*LINES+1)*PACKED-1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nfrom+=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED+i;\nruns[unit][i]=read_run<Aligned>(from+next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line +unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\nif constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n"
 "__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\n",
 "constexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words+word];\n*reinterpret_cast<Part*>(shared+place(outer,run*(int)sizeof(Staged)+i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\nelement.at[word]=staged[0].at[outer*words+word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\n"
-"constexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared+place(run+outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\n__device__ inline void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n__device__ inline void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n__device__ inline void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\n__device__ inline void multiply_fragments(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=group*LINE_PITCH+quarter*sizeof(u32);\nb+=group*LINE_PITCH+quarter*sizeof(u32);\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[GROUPS/2][4],right[GROUPS][2];\n#pragma unroll\n"
-"for(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*GROUP,byte +half*PIECE);\nleft[i/2][i%2+2*half]= *reinterpret_cast<const u32*>(a+at);\nright[i][half]= *reinterpret_cast<const u32*>(b+at);\n}\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=2)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\nmultiply_16(T(),sums[i][j],sums[i+1][j],left[i/2],right[j]);\n}\n}\n\n__device__ inline int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\n__device__ inline float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n__device__ inline double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\n__device__ inline void multiply_elements(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nconstexpr int count=PIECE/(int)sizeof(Sum);\nstruct alignas(PIECE)Part{\nSum at[count];\n};\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=group*LINE_PITCH;\nb+=quarter*2*LINE_PITCH;\n#pragma unroll 1\n"
-"for(int half=0;half<2;half++){\n#pragma unroll\n",
-"for(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[GROUPS],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a+place(i*GROUP,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b+place(i*GROUP +e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na+=LINE_BYTES/2;\nb+=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[GROUPS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent-1;\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,outer,extent,k);\n"
-"at=line.at;\nstep=line.step;\nleft=extent-first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*GROUP +e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i+e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat+=step;\n}\n};\n\ntemplate<class T>__device__ inline void add_to_total(T&value,Total&total,float factor){\nif constexpr(SPLIT_TOTALS){\ntotal+=value>>16;\nvalue&=0xffff;\n}else{\ntotal+=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\n__device__ inline void add_chunk(const Left&left,const Right&right,Sum(&sums)[GROUPS][GROUPS][2],\nTotal(&totals)[GROUPS][GROUPS][2]){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\n__device__ inline Acc finished(Sum value,Total total){\n"
-"if(SPLIT_TOTALS)\nreturn(Acc)((long long)total*65536+(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\ntemplate<class Left,class Right>\n__device__ inline void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\n__device__ inline void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE;\n"
-"int rows=p.m-tile_row<TILE?(int)(p.m-tile_row):TILE;\nint columns=p.n-tile_column<TILE?(int)(p.n-tile_column):TILE;\nint row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[GROUPS][GROUPS][2]={};\nTotal totals[GROUPS][GROUPS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+group,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left-=STEP){\n"
-"k_left=left-STEP<STEP?(int)(left-STEP):STEP;\n",
-"if(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\nint at=(row+i*GROUP +group)*RESULT_PITCH+column+j*GROUP +quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\n"
-"int x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+"constexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared+place(run+outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\nDEVICE void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
+"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\nDEVICE void multiply_fragments(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=group*LINE_PITCH+quarter*sizeof(u32);\nb+=group*LINE_PITCH+quarter*sizeof(u32);\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[GROUPS/2][4],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n"
+"#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*GROUP,byte +half*PIECE);\nleft[i/2][i%2+2*half]= *reinterpret_cast<const u32*>(a+at);\nright[i][half]= *reinterpret_cast<const u32*>(b+at);\n}\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=2)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\nmultiply_16(T(),sums[i][j],sums[i+1][j],left[i/2],right[j]);\n}\n}\n\nDEVICE int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\nDEVICE float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\nDEVICE double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE void multiply_elements(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nconstexpr int count=PIECE/(int)sizeof(Sum);\nstruct alignas(PIECE)Part{\nSum at[count];\n};\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=group*LINE_PITCH;\nb+=quarter*2*LINE_PITCH;\n#pragma unroll 1\nfor(int half=0;half<2;half++){\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\n"
+"Part left[GROUPS],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++){\n",
+"left[i]= *reinterpret_cast<const Part*>(a+place(i*GROUP,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b+place(i*GROUP +e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na+=LINE_BYTES/2;\nb+=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[GROUPS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent-1;\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent-first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\n"
+"for(int e=0;e<Each;e++){\nint line=i*GROUP +e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i+e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat+=step;\n}\n};\n\ntemplate<class T>DEVICE void add_to_total(T&value,Total&total,float factor){\nif constexpr(SPLIT_TOTALS){\ntotal+=value>>16;\nvalue&=0xffff;\n}else{\ntotal+=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\nDEVICE void add_chunk(const Left&left,const Right&right,Sum(&sums)[GROUPS][GROUPS][2],\nTotal(&totals)[GROUPS][GROUPS][2]){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\nDEVICE Acc finished(Sum value,Total total){\nif(SPLIT_TOTALS)\nreturn(Acc)((long long)total*65536+(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\ntemplate<class Left,class Right>\n"
+"DEVICE void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\nDEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE;\nint rows=p.m-tile_row<TILE?(int)(p.m-tile_row):TILE;\nint columns=p.n-tile_column<TILE?(int)(p.n-tile_column):TILE;\n"
+"int row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[GROUPS][GROUPS][2]={};\nTotal totals[GROUPS][GROUPS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+group,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\n"
+"chunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\n",
+"if constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\nint at=(row+i*GROUP +group)*RESULT_PITCH+column+j*GROUP +quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\n"
+"Acc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
 {"pack.cu",
 {
-"#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\n__device__ inline void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\n__device__ inline void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\n__device__ inline void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first+16,words+4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i+2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i+1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
+"#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\nDEVICE void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\nDEVICE void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\nDEVICE void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first+16,words+4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i+2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i+1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
 "to[i]=__funnelshift_r(words[i],words[i+1],(u32)(address&2)*8);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns-run.column;\nconst u16*x=start_of_run<const u16>(p.x,run);\nu32 words[4]={};\nif(run.column>=RUN&&left>=2*RUN){\nload_across(x,words);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<left)\nwords[i/2]|=(u32)x[i]<<i%2*16;\n}\nstore_unit(start_of_run<u16>(p.out,run),words);\n}\n"}},
 {"params.h",
 {
@@ -7912,13 +7672,13 @@ static const gemmepi__source gemmepi__sources[] = {
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT  1\n#define GEMMEPI_PARTS        1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
-"__device__ inline void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\n__device__ inline void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
+"DEVICE void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\nDEVICE void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
 "run_to_acc(run_of(read_run<ALIGNED>(from+part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*RUN;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n-column>=RUN?RUN:(int)(p.n-column);\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nFetched ahead[AT_ONCE];\n"
 "#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first+=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nif(first+r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
-"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\n__device__ inline double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\n__device__ inline void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
-"__device__ inline double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last-first+step -1)/step):0,i=0;\ndouble sum=0;\nx+=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x+=stride)\nif(i+j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*step)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns+COLUMNS-1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
+"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
+"DEVICE double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last-first+step -1)/step):0,i=0;\ndouble sum=0;\nx+=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x+=stride)\nif(i+j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*step)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns+COLUMNS-1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
 "long long column=(long long)(blockIdx.x-line*column_tiles)*COLUMNS+threadIdx.x;\nlong long first=(line -item*(u32)p.parts)*p.part_rows;\nlong long last=first+p.part_rows<p.rows?first+p.part_rows:p.rows;\nconst float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +column,p.x.ld,first+threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y+half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[LINE_THREADS];\nu32 item=blockIdx.x/(u32)p.rows;\nlong long row=blockIdx.x-item*(u32)p.rows;\n"
 "const float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x+half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n"}},
 {"transpose.cu",
@@ -7927,150 +7687,147 @@ static const gemmepi__source gemmepi__sources[] = {
 "const u32*x=(const u32*)p.x.data+item*p.x.stride +row*p.x.ld+column;\nu32*out=(u32*)p.out.data+item*p.out.stride +column*p.out.ld+row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<rows_left&&lane<columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<columns_left&&lane<rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n"}},
 {"types.cuh",
 {
-"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n\n__device__ inline void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n"
-"template<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\n__device__ inline Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale +outer,extent};\nreturn{scale +outer/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\n__device__ inline float to_f32(F32 x){\nreturn x;\n}\n__device__ inline float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\n__device__ inline float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\n"
-"__device__ inline float to_f32(I8 x){\nreturn(float)x;\n}\n__device__ inline float to_f32(I32 x){\nreturn(float)x;\n}\n__device__ inline void from_f32(float x,F32&y){\ny=x;\n}\n__device__ inline void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\n__device__ inline void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits+0x7fff+(bits>>16&1))>>16);\n#endif\n}\n__device__ inline void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\n"
-"asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>__device__ inline u32 encode_fp8(float x){\nconstexpr int shift=23-T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127+23+1-T::BIAS-T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128-T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+__uint_as_float(rounder))-rounder;\nelse\ncode=((size +(1u<<(shift-1))-1+(size>>shift&1))>>shift)-\n((u32)(127-T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\n"
-"return(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>__device__ inline u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\n",
-"float size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127+120)<<23);\nF16 y;\nfrom_f32(size,y);\nreturn(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>__device__ inline F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\n__device__ inline float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\n__device__ inline void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\n__device__ inline I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>__device__ inline A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\n"
-"return to_f32(x);\n}\ntemplate<class T,class A>__device__ inline T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>__device__ inline To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\n__device__ inline int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\n"
-"typedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\nWord at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>__device__ inline Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>__device__ inline Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>__device__ inline Words<To>convert_run(const Words<T> &x){\nif constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\n"
-"to.at[i+1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i+1]=convert<To>(from.at[i+1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\ntemplate<class A,class T,int N>__device__ inline void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i+1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i+1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i+1]=to_acc<A>(x.at[i+1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>__device__ inline void words_to_acc(const Words<T,N> &words,A(&values)[N]){\nif constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i+1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\n"
-"run_to_acc(run_of(words),values);\n}\n}\n",
-"template<class T,class A,int N>__device__ inline Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i+1]);\ny.at[i].bits=(u8)two;\ny.at[i+1].bits=(u8)(two>>8);\n}else{\ny.at[i]=from_acc<T>(values[i]);\ny.at[i+1]=from_acc<T>(values[i+1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>__device__ inline Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>__device__ inline Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\n__device__ inline void store_run(T*to,int valid,const A(&values)[RUN]){\n"
-"Run<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
+"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n"
+"template<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale +outer,extent};\nreturn{scale +outer/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\nDEVICE float to_f32(F32 x){\nreturn x;\n}\nDEVICE float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\nDEVICE float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\nDEVICE float to_f32(I8 x){\nreturn(float)x;\n}\n"
+"DEVICE float to_f32(I32 x){\nreturn(float)x;\n}\nDEVICE void from_f32(float x,F32&y){\ny=x;\n}\nDEVICE void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\nDEVICE void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits+0x7fff+(bits>>16&1))>>16);\n#endif\n}\nDEVICE void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\n"
+"asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>DEVICE u32 encode_fp8(float x){\nconstexpr int shift=23-T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127+23+1-T::BIAS-T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128-T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+__uint_as_float(rounder))-rounder;\nelse\ncode=((size +(1u<<(shift-1))-1+(size>>shift&1))>>shift)-\n((u32)(127-T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>DEVICE u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\nfloat size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127+120)<<23);\nF16 y;\nfrom_f32(size,y);\n"
+"return(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\n",
+"template<class T>DEVICE u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>DEVICE F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\nDEVICE float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\nDEVICE void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\nDEVICE I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>DEVICE A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>DEVICE T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n"
+"}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>DEVICE To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\nDEVICE int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\ntypedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\n"
+"Word at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>DEVICE Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>DEVICE Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>DEVICE Words<To>convert_run(const Words<T> &x){\nif constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i+1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i+1]=convert<To>(from.at[i+1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\n"
+"template<class A,class T,int N>DEVICE void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i+1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i+1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i+1]=to_acc<A>(x.at[i+1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>DEVICE void words_to_acc(const Words<T,N> &words,A(&values)[N]){\nif constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i+1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\nrun_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>DEVICE Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n"
+"}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i+1]);\ny.at[i].bits=(u8)two;\ny.at[i+1].bits=(u8)(two>>8);\n}else{\n",
+"y.at[i]=from_acc<T>(values[i]);\ny.at[i+1]=from_acc<T>(values[i+1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>DEVICE Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>DEVICE Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\nDEVICE void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 #ifndef GEMMEPI_NO_ELEMENTWISE
 {"elementwise.cu",
 {
-"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE    2\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_TILE       0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES      0u\n#endif\n\nconstexpr int THREADS=256;\n\n#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\n__device__ inline void load_dense(const gemmepi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\n"
-"__device__ inline void take_dense(const gemmepi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\n__device__ inline void store_dense(const gemmepi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+at,valid,from_values<Tensor>(v));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p){\nlong long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nLoaded<IN_A>a;\nLoaded<IN_B>b;\nLoaded<IN_W>w;\nLoaded<IN_DY>dy;\nload_dense<IN_A>(p,first,a);\nload_dense<IN_B>(p,first,b);\n"
-"load_dense<IN_W>(p,first,w);\nload_dense<IN_DY>(p,first,dy);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nAcc v[TENSORS][VECTOR];\ntake_dense<IN_A>(p,a,r,v);\ntake_dense<IN_B>(p,b,r,v);\ntake_dense<IN_W>(p,w,r,v);\ntake_dense<IN_DY>(p,dy,r,v);\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\n#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\nGEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n#undef GEMMEPI_STORE\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\n"
-"constexpr int PER_THREAD=GEMMEPI_PER_THREAD;\nconstexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\nconstexpr bool TRANSPOSES=IS_TRANSPOSED<IN_A> ||IS_TRANSPOSED<IN_B> ||IS_TRANSPOSED<IN_W> ||IS_TRANSPOSED<IN_DY> ||\nIS_TRANSPOSED<OUT_Y> ||IS_TRANSPOSED<OUT_DA> ||IS_TRANSPOSED<OUT_DB> ||IS_TRANSPOSED<OUT_DW>;\nconstexpr bool EXCHANGES=IS_EXCHANGED<IN_A> ||IS_EXCHANGED<IN_B> ||IS_EXCHANGED<IN_W> ||IS_EXCHANGED<IN_DY> ||\nIS_EXCHANGED<OUT_Y> ||IS_EXCHANGED<OUT_DA> ||IS_EXCHANGED<OUT_DB> ||IS_EXCHANGED<OUT_DW>;\n\n\n\ntemplate<class T>constexpr int PITCH=TILE_I+(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I+(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\nstatic constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\n"
-"static constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\nstatic constexpr int STEPS=PER_THREAD/UNIT;\n",
-"int i,j;\n__device__ Walk(){\nint along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\nstatic constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\nstatic constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\nstatic constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\nint extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>__device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\nu32 rest=outer/p.extent[d];\nat+=(long long)(outer-rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+at;\n}\n\ntemplate<int Tensor>struct Tile{\n"
-"Vector<Tensor>words[VECTORS];\nType<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\ntemplate<int Mode>__device__ inline int exist(const Place&place,const Walk<Mode> &walk,int step){\nint i=place.extent_i-walk.i-Walk<Mode>::i_of(step),j=place.extent_j-walk.j-Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\nreturn left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\n__device__ inline void load_tile(const gemmepi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(W::UNIT==1){\n"
-"x.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\nx.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n}else{\nVector<Tensor>words;\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>__device__ inline void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\n"
-"template<int Tensor>__device__ inline void exchange_input(char*shared,Tile<Tensor> &x){\nif constexpr(IS_EXCHANGED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nType<Tensor> *to=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\n__device__ inline void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\n"
-"repeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\n",
-"to_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\n__device__ inline void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\ny.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\n__device__ inline void store_tile(const gemmepi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)),y.words[v]);\n__syncthreads();\n}\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\n"
-"const Type<Tensor> *from=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nType<Tensor> *at=to+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x-rest*p.tiles_i)*TILE_I;\nplace.outer=rest/p.tiles_j;\nplace.j=(long long)(rest-place.outer*p.tiles_j)*TILE_J;\nplace.extent_i=p.extent_i-place.i<TILE_I?(int)(p.extent_i-place.i):TILE_I;\n"
-"place.extent_j=p.extent_j-place.j<TILE_J?(int)(p.extent_j-place.j):TILE_J;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nTile<IN_A>a;\nTile<IN_B>b;\nTile<IN_W>w;\nTile<IN_DY>dy;\nTile<OUT_Y>y;\nTile<OUT_DA>da;\nTile<OUT_DB>db;\nTile<OUT_DW>dw;\nload_tile(p,place,a);\nload_tile(p,place,b);\nload_tile(p,place,w);\nload_tile(p,place,dy);\nexchange_input(shared,a);\nexchange_input(shared,b);\nexchange_input(shared,w);\nexchange_input(shared,dy);\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\ntake_tile(a,v,values);\ntake_tile(b,v,values);\ntake_tile(w,v,values);\ntake_tile(dy,v,values);\noperate_on(values,s,largest);\nkeep_tile(y,v,values);\nkeep_tile(da,v,values);\nkeep_tile(db,v,values);\nkeep_tile(dw,v,values);\n}\nstore_tile(p,place,shared,y);\nstore_tile(p,place,shared,da);\nstore_tile(p,place,shared,db);\nstore_tile(p,place,shared,dw);\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n"}},
+"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE    2\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_TILE       0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES      0u\n#endif\n\nconstexpr int THREADS=256;\n\n#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\nDEVICE void load_dense(const gemmepi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\n"
+"DEVICE void take_dense(const gemmepi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\nDEVICE void store_dense(const gemmepi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+at,valid,from_values<Tensor>(v));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p){\nlong long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nLoaded<IN_A>a;\nLoaded<IN_B>b;\nLoaded<IN_W>w;\nLoaded<IN_DY>dy;\nload_dense<IN_A>(p,first,a);\nload_dense<IN_B>(p,first,b);\nload_dense<IN_W>(p,first,w);\n"
+"load_dense<IN_DY>(p,first,dy);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nAcc v[TENSORS][VECTOR];\ntake_dense<IN_A>(p,a,r,v);\ntake_dense<IN_B>(p,b,r,v);\ntake_dense<IN_W>(p,w,r,v);\ntake_dense<IN_DY>(p,dy,r,v);\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\n#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\nGEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n#undef GEMMEPI_STORE\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\nconstexpr int PER_THREAD=GEMMEPI_PER_THREAD;\n"
+"constexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\nconstexpr bool TRANSPOSES=IS_TRANSPOSED<IN_A> ||IS_TRANSPOSED<IN_B> ||IS_TRANSPOSED<IN_W> ||IS_TRANSPOSED<IN_DY> ||\nIS_TRANSPOSED<OUT_Y> ||IS_TRANSPOSED<OUT_DA> ||IS_TRANSPOSED<OUT_DB> ||IS_TRANSPOSED<OUT_DW>;\nconstexpr bool EXCHANGES=IS_EXCHANGED<IN_A> ||IS_EXCHANGED<IN_B> ||IS_EXCHANGED<IN_W> ||IS_EXCHANGED<IN_DY> ||\nIS_EXCHANGED<OUT_Y> ||IS_EXCHANGED<OUT_DA> ||IS_EXCHANGED<OUT_DB> ||IS_EXCHANGED<OUT_DW>;\n\n\n\ntemplate<class T>constexpr int PITCH=TILE_I+(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I+(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\nstatic constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\n"
+"static constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\nstatic constexpr int STEPS=PER_THREAD/UNIT;\nint i,j;\n__device__ Walk(){\n",
+"int along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\nstatic constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\nstatic constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\nstatic constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\nint extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>DEVICE Type<Tensor> *tile_of(const gemmepi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\nu32 rest=outer/p.extent[d];\nat+=(long long)(outer-rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+at;\n}\n\ntemplate<int Tensor>struct Tile{\nVector<Tensor>words[VECTORS];\n"
+"Type<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\ntemplate<int Mode>DEVICE int exist(const Place&place,const Walk<Mode> &walk,int step){\nint i=place.extent_i-walk.i-Walk<Mode>::i_of(step),j=place.extent_j-walk.j-Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\nreturn left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\nDEVICE void load_tile(const gemmepi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(W::UNIT==1){\nx.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n"
+"}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\nx.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\ntemplate<int Tensor>DEVICE Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n}else{\nVector<Tensor>words;\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>DEVICE void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\ntemplate<int Tensor>DEVICE void exchange_input(char*shared,Tile<Tensor> &x){\nif constexpr(IS_EXCHANGED<Tensor>){\n"
+"typedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nType<Tensor> *to=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\nDEVICE void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\nrepeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\n",
+"DEVICE void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\ny.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\nDEVICE void store_tile(const gemmepi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)),y.words[v]);\n__syncthreads();\n}\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *from=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\n"
+"Type<Tensor> *at=to+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x-rest*p.tiles_i)*TILE_I;\nplace.outer=rest/p.tiles_j;\nplace.j=(long long)(rest-place.outer*p.tiles_j)*TILE_J;\nplace.extent_i=p.extent_i-place.i<TILE_I?(int)(p.extent_i-place.i):TILE_I;\nplace.extent_j=p.extent_j-place.j<TILE_J?(int)(p.extent_j-place.j):TILE_J;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\n"
+"Tile<IN_A>a;\nTile<IN_B>b;\nTile<IN_W>w;\nTile<IN_DY>dy;\nTile<OUT_Y>y;\nTile<OUT_DA>da;\nTile<OUT_DB>db;\nTile<OUT_DW>dw;\nload_tile(p,place,a);\nload_tile(p,place,b);\nload_tile(p,place,w);\nload_tile(p,place,dy);\nexchange_input(shared,a);\nexchange_input(shared,b);\nexchange_input(shared,w);\nexchange_input(shared,dy);\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\ntake_tile(a,v,values);\ntake_tile(b,v,values);\ntake_tile(w,v,values);\ntake_tile(dy,v,values);\noperate_on(values,s,largest);\nkeep_tile(y,v,values);\nkeep_tile(da,v,values);\nkeep_tile(db,v,values);\nkeep_tile(dw,v,values);\n}\nstore_tile(p,place,shared,y);\nstore_tile(p,place,shared,da);\nstore_tile(p,place,shared,db);\nstore_tile(p,place,shared,dw);\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n"}},
 {"operations.cuh",
 {
-"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n#define GEMMEPI_ACC        F32\n#define GEMMEPI_A_TYPE     F32\n#define GEMMEPI_B_TYPE     F32\n#define GEMMEPI_W_TYPE     F32\n#define GEMMEPI_DY_TYPE    F32\n#define GEMMEPI_Y_TYPE     F32\n#define GEMMEPI_DA_TYPE    F32\n#define GEMMEPI_DB_TYPE    F32\n#define GEMMEPI_DW_TYPE    F32\n#define GEMMEPI_CAST       0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{\nOP_ACTIVATION=1,OP_ACTIVATION_BACKWARD,OP_GATED,OP_GATED_BACKWARD,OP_LERP,OP_LERP_BACKWARD,OP_BIAS_GRAD,OP_CAST\n};\n\ntemplate<int Tensor>struct Type_of;\ntemplate<>struct Type_of<IN_A>{typedef GEMMEPI_A_TYPE type;};\n"
+"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n#define GEMMEPI_ACC        F32\n#define GEMMEPI_A_TYPE     F32\n#define GEMMEPI_B_TYPE     F32\n#define GEMMEPI_W_TYPE     F32\n#define GEMMEPI_DY_TYPE    F32\n#define GEMMEPI_Y_TYPE     F32\n#define GEMMEPI_DA_TYPE    F32\n#define GEMMEPI_DB_TYPE    F32\n#define GEMMEPI_DW_TYPE    F32\n#define GEMMEPI_CAST       0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{\nOP_ACTIVATION=1,OP_ACTIVATION_BACKWARD,OP_GATED,OP_GATED_BACKWARD,OP_LERP,OP_LERP_BACKWARD,OP_BIAS_GRAD,OP_CAST\n};\n\ntemplate<int Tensor>struct Type_of;\ntemplate<>struct Type_of<IN_A>{typedef GEMMEPI_A_TYPE type;};\n"
 "template<>struct Type_of<IN_B>{typedef GEMMEPI_B_TYPE type;};\ntemplate<>struct Type_of<IN_W>{typedef GEMMEPI_W_TYPE type;};\ntemplate<>struct Type_of<IN_DY>{typedef GEMMEPI_DY_TYPE type;};\ntemplate<>struct Type_of<OUT_Y>{typedef GEMMEPI_Y_TYPE type;};\ntemplate<>struct Type_of<OUT_DA>{typedef GEMMEPI_DA_TYPE type;};\ntemplate<>struct Type_of<OUT_DB>{typedef GEMMEPI_DB_TYPE type;};\ntemplate<>struct Type_of<OUT_DW>{typedef GEMMEPI_DW_TYPE type;};\ntemplate<int Tensor>using Type=typename Type_of<Tensor>::type;\n\ntypedef Amax_of<Type<IN_A>>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\ntemplate<int Tensor>constexpr bool USED=(GEMMEPI_USED>>Tensor&1)!=0;\nconstexpr bool CAST_SCALE=(GEMMEPI_CAST&1)!=0,CAST_AMAX=(GEMMEPI_CAST&2)!=0;\n\n#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n\n\ntemplate<int Tensor>constexpr int SIZE=USED<Tensor> ?sizeof(Type<Tensor>):1;\n"
-"template<int X,int Y>constexpr int LARGER=X>Y?X:Y;\ntemplate<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor+1>>;\nconstexpr int LARGEST_SIZE=\nLARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest;\nbool near_a;\nAcc scale;\n};\n__device__ inline Scalars scalars_of(const gemmepi__operation_params&p){\nScalars s;\ns.parameter=(Acc)p.parameter;\ns.weight=(Acc)p.weight;\ns.rest=(Acc)(1-p.weight);\ns.near_a=p.weight> -0.5&&p.weight<0.5;\ns.scale=CAST_SCALE?(Acc)*p.scale:Acc(1);\nreturn s;\n}\n\n\n__device__ inline void operate(Acc(&v)[TENSORS],const Scalars&s){\nconstexpr int operation=GEMMEPI_OPERATION;\nif constexpr(operation==OP_ACTIVATION){\nv[OUT_Y]=activate<GEMMEPI_ACTIVATION>(v[IN_A],s.parameter);\n}else if constexpr(operation==OP_ACTIVATION_BACKWARD){\n"
+"template<int X,int Y>constexpr int LARGER=X>Y?X:Y;\ntemplate<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor+1>>;\nconstexpr int LARGEST_SIZE=\nLARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest;\nbool near_a;\nAcc scale;\n};\nDEVICE Scalars scalars_of(const gemmepi__operation_params&p){\nScalars s;\ns.parameter=(Acc)p.parameter;\ns.weight=(Acc)p.weight;\ns.rest=(Acc)(1-p.weight);\ns.near_a=p.weight> -0.5&&p.weight<0.5;\ns.scale=CAST_SCALE?(Acc)*p.scale:Acc(1);\nreturn s;\n}\n\n\nDEVICE void operate(Acc(&v)[TENSORS],const Scalars&s){\nconstexpr int operation=GEMMEPI_OPERATION;\nif constexpr(operation==OP_ACTIVATION){\nv[OUT_Y]=activate<GEMMEPI_ACTIVATION>(v[IN_A],s.parameter);\n}else if constexpr(operation==OP_ACTIVATION_BACKWARD){\n"
 "v[OUT_DA]=times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_A],s.parameter);\n}else if constexpr(operation==OP_GATED){\nv[OUT_Y]=times_activation<GEMMEPI_ACTIVATION>(v[IN_A],v[IN_B],s.parameter);\n}else if constexpr(operation==OP_GATED_BACKWARD){\nif(USED<OUT_DA>)\nv[OUT_DA]=times_activation<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_B],s.parameter);\nif(USED<OUT_DB>){\nAcc dy[1]={v[IN_DY]},value[1]={v[IN_A]},gate[1]={v[IN_B]},db[1];\ngate_gradients<GEMMEPI_ACTIVATION>(dy,value,gate,s.parameter,db);\nv[OUT_DB]=db[0];\n}\n}else if constexpr(operation==OP_LERP){\nAcc a=v[IN_A],b=v[IN_B],w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1-w:s.rest;\nbool near_a=USED<IN_W> ?w>Acc(-0.5)&&w<Acc(0.5):s.near_a;\nv[OUT_Y]=near_a?a+w*(b-a):b-(b-a)*rest;\n}else if constexpr(operation==OP_LERP_BACKWARD){\nAcc w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1-w:s.rest;\nv[OUT_DA]=rest*v[IN_DY];\nv[OUT_DB]=w*v[IN_DY];\nif(USED<OUT_DW>)\nv[OUT_DW]=v[IN_DY]*(v[IN_B]-v[IN_A]);\n}else{\n"
 "v[OUT_Y]=CAST_SCALE?v[IN_A]*s.scale:v[IN_A];\n}\n}\n\n\ntemplate<int Tensor>using Vector=Words<Type<Tensor>,VECTOR>;\n\n\n\n",
-"__device__ inline void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\nif(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\n#pragma unroll\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>__device__ inline void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\ntemplate<int Tensor>__device__ inline Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>__device__ inline void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\n"
-"return*reinterpret_cast<const Vector<Tensor> *>(from);\nreturn words_of(read_elements<VECTOR>(from,valid));\n}\ntemplate<int Tensor>__device__ inline void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
+"DEVICE void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\nif(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\n#pragma unroll\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>DEVICE void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\ntemplate<int Tensor>DEVICE Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>DEVICE void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>DEVICE Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n"
+"return words_of(read_elements<VECTOR>(from,valid));\n}\ntemplate<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 {"scaled.cu",
 {
 "#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE   F32\n#define GEMMEPI_Y_TYPE   E4M3\n#define GEMMEPI_ACC      F32\n#define GEMMEPI_MODE     3\n#define GEMMEPI_K_FAST   1\n#define GEMMEPI_VECTORS  0\n#define GEMMEPI_SCALE    2\n#define GEMMEPI_AMAX     0\n#define GEMMEPI_STORES   1\n#define GEMMEPI_SLOW     64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int WIDE= !GEMMEPI_VECTORS?1:16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\n"
-"constexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\n__device__ inline int group_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\n__device__ inline long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\n__device__ inline float number_of(u32 bits){\n"
-"return __uint_as_float(bits);\n}\n__device__ inline double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\n__device__ inline float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x-rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\nint extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\n"
-"const A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\nY*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint groups=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<groups)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\n"
-"for(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\nif(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n",
-"#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i+e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<groups){\n"
-"long long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[group_of(i+e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\n"
-"Y*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
+"constexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nDEVICE int group_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\nDEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\nDEVICE float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\n"
+"DEVICE double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\nDEVICE float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x-rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\nint extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\nconst A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\n"
+"Y*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint groups=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<groups)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\n"
+"if(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\n",
+"for(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i+e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<groups){\nlong long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\n"
+"if(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[group_of(i+e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\nY*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n"
+"*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
 {"sum.cu",
 {
-"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT     OUT_Y\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS    0\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_AT_ONCE    8\n#define GEMMEPI_KEPT       1\n#define GEMMEPI_ONE_AXIS   0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>__device__ inline Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\n"
-"run.at[0]= *from;\nline.words=words_of(run);\n}else if(valid>=WIDE){\nline.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\nstruct Lines{\nLine<IN_A>a;\nLine<IN_B>b;\nLine<IN_W>w;\nLine<IN_DY>dy;\n};\n\ntemplate<int Tensor>__device__ inline void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\n#pragma unroll\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n\n__device__ inline void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\ntake_line(lines.a,v);\ntake_line(lines.b,v);\ntake_line(lines.w,v);\ntake_line(lines.dy,v);\n#pragma unroll\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\n"
-"struct Index{\nlong long at[4];\n};\n__device__ inline Index operator+(const Index&x,const Index&y){\nreturn{x.at[0]+y.at[0],x.at[1]+y.at[1],x.at[2]+y.at[2],x.at[3]+y.at[3]};\n}\n\n\n__device__ inline Index index_of(const gemmepi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\nlong long extent=d==0&&lines?(axes.extent[d]+WIDE -1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d+1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index-rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\n#define GEMMEPI_ADD(Tensor)                       \\\nif(USED<Tensor>)                            \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\nGEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n#undef GEMMEPI_ADD\nindex=rest;\n}\nreturn result;\n}\n\n__device__ inline Lines load_lines(const gemmepi__sum_params&p,const Index&index,int valid){\n"
-"return{load_line<IN_A>(p,index.at[IN_A],valid),load_line<IN_B>(p,index.at[IN_B],valid),\nload_line<IN_W>(p,index.at[IN_W],valid),load_line<IN_DY>(p,index.at[IN_DY],valid)};\n}\n\n\n__device__ inline Index steps_of(const gemmepi__sum_params&p,long long count){\nIndex result={};\n#define GEMMEPI_STEP(Tensor)  \\\nif(USED<Tensor>)        \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\nGEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n#undef GEMMEPI_STEP\nreturn result;\n}\n\n\n\n\n__device__ inline void finish(const gemmepi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count+index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\nlong long next=d+1<p.kept.rank?rest/p.kept.extent[d]:0;\nat+=(rest-next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n"
-"*out=from_acc<Out>(sum);\n}\n\n\n",
-"template<int N>__device__ inline Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\nreturn x[0];\n}else{\nAcc pairs[N/2];\n#pragma unroll\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+x[2*i+1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\n__device__ inline void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\nsum_of_rows<Count/2>(rows+Count/2,s,exist+Count/2,others);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long lines=(p.kept.extent[0]+WIDE -1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\n"
-"long long line=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.x+threadIdx.x,first;\nIndex base=index_of(p.kept,line,true,first);\nint valid=line<kept?p.kept.extent[0]-first<WIDE?(int)(p.kept.extent[0]-first):WIDE:0;\nlong long row=part*p.part_count+threadIdx.y,end=(part+1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row+=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=row+(long long)r*blockDim.y;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\n"
-"#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}\n}\n}\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]=sums[i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]+=shared[i*THREADS+thread+half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\nfinish(p,part,line/lines*p.kept.extent[0]+first+i,shared[i*THREADS+thread]);\n}\n\n#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long index=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.y+threadIdx.y,unused;\nbool exists=index<p.kept_count;\n"
-"Index base=index_of(p.kept,exists?index:0,false,unused);\nlong long line=part*p.part_count+threadIdx.x,end=(part+1)*p.part_count;\nend= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:line,true,first);\nvalid[r]=at>=end?0:p.summed.extent[0]-first<WIDE?(int)(p.summed.extent[0]-first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum+=sum_of(values);\nelse\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsum+=values[i];\n}\n}\n"
-"for(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\n",
-"sum+=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n__syncthreads();\nfor(u32 other=1;other<blockDim.x/32;other++)\nsum=threadIdx.x==0?sum+warps[thread/32+other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n"}},
+"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT     OUT_Y\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS    0\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_AT_ONCE    8\n#define GEMMEPI_KEPT       1\n#define GEMMEPI_ONE_AXIS   0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>DEVICE Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\n"
+"run.at[0]= *from;\nline.words=words_of(run);\n}else if(valid>=WIDE){\nline.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\nstruct Lines{\nLine<IN_A>a;\nLine<IN_B>b;\nLine<IN_W>w;\nLine<IN_DY>dy;\n};\n\ntemplate<int Tensor>DEVICE void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\n#pragma unroll\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n\nDEVICE void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\ntake_line(lines.a,v);\ntake_line(lines.b,v);\ntake_line(lines.w,v);\ntake_line(lines.dy,v);\n#pragma unroll\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\nstruct Index{\n"
+"long long at[4];\n};\nDEVICE Index operator+(const Index&x,const Index&y){\nreturn{x.at[0]+y.at[0],x.at[1]+y.at[1],x.at[2]+y.at[2],x.at[3]+y.at[3]};\n}\n\n\nDEVICE Index index_of(const gemmepi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\nlong long extent=d==0&&lines?(axes.extent[d]+WIDE -1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d+1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index-rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\n#define GEMMEPI_ADD(Tensor)                       \\\nif(USED<Tensor>)                            \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\nGEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n#undef GEMMEPI_ADD\nindex=rest;\n}\nreturn result;\n}\n\nDEVICE Lines load_lines(const gemmepi__sum_params&p,const Index&index,int valid){\nreturn{load_line<IN_A>(p,index.at[IN_A],valid),load_line<IN_B>(p,index.at[IN_B],valid),\n"
+"load_line<IN_W>(p,index.at[IN_W],valid),load_line<IN_DY>(p,index.at[IN_DY],valid)};\n}\n\n\nDEVICE Index steps_of(const gemmepi__sum_params&p,long long count){\nIndex result={};\n#define GEMMEPI_STEP(Tensor)  \\\nif(USED<Tensor>)        \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\nGEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n#undef GEMMEPI_STEP\nreturn result;\n}\n\n\n\n\nDEVICE void finish(const gemmepi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count+index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\nlong long next=d+1<p.kept.rank?rest/p.kept.extent[d]:0;\nat+=(rest-next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\ntemplate<int N>DEVICE Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\n"
+"return x[0];\n}else{\nAcc pairs[N/2];\n",
+"#pragma unroll\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+x[2*i+1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\nDEVICE void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\nsum_of_rows<Count/2>(rows+Count/2,s,exist+Count/2,others);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long lines=(p.kept.extent[0]+WIDE -1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\nlong long line=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.x+threadIdx.x,first;\nIndex base=index_of(p.kept,line,true,first);\n"
+"int valid=line<kept?p.kept.extent[0]-first<WIDE?(int)(p.kept.extent[0]-first):WIDE:0;\nlong long row=part*p.part_count+threadIdx.y,end=(part+1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row+=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=row+(long long)r*blockDim.y;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\n"
+"sums[i]+=values[i];\n}\n}\n}\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]=sums[i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]+=shared[i*THREADS+thread+half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\nfinish(p,part,line/lines*p.kept.extent[0]+first+i,shared[i*THREADS+thread]);\n}\n\n#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long index=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.y+threadIdx.y,unused;\nbool exists=index<p.kept_count;\nIndex base=index_of(p.kept,exists?index:0,false,unused);\nlong long line=part*p.part_count+threadIdx.x,end=(part+1)*p.part_count;\n"
+"end= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:line,true,first);\nvalid[r]=at>=end?0:p.summed.extent[0]-first<WIDE?(int)(p.summed.extent[0]-first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum+=sum_of(values);\nelse\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsum+=values[i];\n}\n}\nfor(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum+=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n"
+"__syncthreads();\n",
+"for(u32 other=1;other<blockDim.x/32;other++)\nsum=threadIdx.x==0?sum+warps[thread/32+other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM80
 {"gemm_sm80.cu",
 {
 "#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 13\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M   128\n#define GEMMEPI_TILE_N   128\n#define GEMMEPI_WARPS_M  4\n#define GEMMEPI_WARPS_N  2\n#define GEMMEPI_STAGES   3\n#define GEMMEPI_BLOCKS   2\n#define GEMMEPI_A_ROWS   1\n#define GEMMEPI_B_ROWS   1\n#define GEMMEPI_A_UNIT   16\n#define GEMMEPI_B_UNIT   16\n#define GEMMEPI_ELEMENT  2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA      0\n#define GEMMEPI_SPLIT    0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool SPLIT=GEMMEPI_SPLIT;\nconstexpr bool FMA=GEMMEPI_FMA;\n"
 "constexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\n"
-"constexpr int STAGED_BYTES=16*LINE;\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\n\ntemplate<int Unit>__device__ inline void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>__device__ inline void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\n"
-"asm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n: \"memory\");\n}\n__device__ inline void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>__device__ inline void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\ntemplate<bool Turned>__device__ inline void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n__device__ inline void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n"
-"__device__ inline void load_words(u32 from,float&to0,float&to1){\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\n__device__ inline void load_words(u32 from,float(&to)[4]){\n",
-"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n#if !GEMMEPI_FMA\n\n__device__ inline void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n}\n#endif\n\n\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT+3)/4;\n"
-"static_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\nconst Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\n\n\n__device__ inline Loader(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data+item*x.stride +\n(Rows?(first+line)*ld+first_k+piece*ELEMENTS:(first_k+line)*ld+first+piece*ELEMENTS);\nlong long left=extent-first-(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first+Lines/Halves<=extent;\nto=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+piece*PIECE%16;\n}\n\n\n__device__ inline int go_to(int i,int k_left){\nconstexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\n"
-"int piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat+=STEP*ld;\nelse\nat=from+(Rows?half*apart*ld:within/TILE_K*TILE_K+half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left-piece_k:0;\nreturn line_k+line%TILE_K<k_left?exist-within/TILE_K*TILE_K:0;\n}\n__device__ inline u32 place_of(u32 stage,int i)const{\nreturn((stage +to)^(u32)(turn_of<Rows>(i*STEP)<<4))+i*STEP*LINE;\n}\n\ntemplate<bool Whole>__device__ inline void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART+p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\nif constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS+j]=Whole||j<valid?at[j]:(Element)0;\n}else if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\n"
-"__device__ inline void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\nelse\nfetch_part<false>(stage,part,k_left);\n}\n\n__device__ inline void put(u32 stage,int part)const{\nif constexpr(Unit==2){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[4];\nmemcpy(words,held+p*ELEMENTS,sizeof words);\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage,part*PART+p)),\"r\"(words[0]),\n\"r\"(words[1]),\"r\"(words[2]),\"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\n__device__ inline void next(){\nfrom+=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\n"
-"return Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\n",
-"template<bool Rows>__device__ inline u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>__device__ inline void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\n__device__ inline void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\n"
-"load_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\n__device__ inline void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>__device__ inline u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\n__device__ inline u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\n__device__ inline void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\n"
-"load_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\nload_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\n__device__ inline void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\nload_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\n__device__ inline void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2+2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\n"
-"float&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\n__device__ inline void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\ntemplate<class T>__device__ inline u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\n__device__ inline void finish(const gemmepi__epilogue_params&p,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\n"
-"int box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\n",
-"for(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif(HAS_BGRAD)\n"
-"column_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\n"
-"gemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\n"
-"u32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=SPLIT&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\n"
-"float of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\n",
-"bool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(p,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\n"
-"shared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
+"constexpr int STAGED_BYTES=16*LINE;\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\n\ntemplate<int Unit>DEVICE void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>DEVICE void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n"
+": \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\nDEVICE void load_words(u32 from,float&to0,float&to1){\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\n"
+"DEVICE void load_words(u32 from,float(&to)[4]){\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n",
+": \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n#if !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n}\n#endif\n\n\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT+3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\n"
+"const Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\n\n\nDEVICE Loader(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data+item*x.stride +\n(Rows?(first+line)*ld+first_k+piece*ELEMENTS:(first_k+line)*ld+first+piece*ELEMENTS);\nlong long left=extent-first-(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first+Lines/Halves<=extent;\nto=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+piece*PIECE%16;\n}\n\n\nDEVICE int go_to(int i,int k_left){\nconstexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\nint piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat+=STEP*ld;\nelse\n"
+"at=from+(Rows?half*apart*ld:within/TILE_K*TILE_K+half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left-piece_k:0;\nreturn line_k+line%TILE_K<k_left?exist-within/TILE_K*TILE_K:0;\n}\nDEVICE u32 place_of(u32 stage,int i)const{\nreturn((stage +to)^(u32)(turn_of<Rows>(i*STEP)<<4))+i*STEP*LINE;\n}\n\ntemplate<bool Whole>DEVICE void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART+p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\nif constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS+j]=Whole||j<valid?at[j]:(Element)0;\n}else if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\nDEVICE void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\nelse\nfetch_part<false>(stage,part,k_left);\n}\n\n"
+"DEVICE void put(u32 stage,int part)const{\nif constexpr(Unit==2){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[4];\nmemcpy(words,held+p*ELEMENTS,sizeof words);\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage,part*PART+p)),\"r\"(words[0]),\n\"r\"(words[1]),\"r\"(words[2]),\"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\nDEVICE void next(){\nfrom+=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\n"
+"constexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n",
+":(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n"
+"#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\nload_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\nDEVICE void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\n"
+"load_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\nDEVICE void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2+2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\n"
+"template<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gemmepi__epilogue_params&p,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\n"
+"int at=row+i*16+half*8+of_row,exists=at<(int)p.m;\n",
+"int valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\n"
+"copy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\n"
+"u32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\n"
+"int k_left=SPLIT&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\n"
+"a.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\n",
+"written=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(p,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
 {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 30\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\n__device__ inline void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\n__device__ inline void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(SPLIT>1&&SUMMED)\ncluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\n"
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 30\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(SPLIT>1&&SUMMED)\ncluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\n"
 "store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(SPLIT==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"sm90/barriers.cuh",
 {
-"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 19\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\n__device__ inline void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(SPLIT>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\n__device__ inline void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"
-"__device__ inline void warpgroup_meets(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4+warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\n__device__ inline void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP +SUMMERS*32): \"memory\");\n}\n"}},
+"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 19\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(SPLIT>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
+"asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4+warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\nDEVICE void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP +SUMMERS*32): \"memory\");\n}\n"}},
 {"sm90/box.cuh",
 {
-"#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,part,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\n__device__ inline Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS+group*GROUP)/2+j%(BOX_COLUMNS/2)];\nreturn box;\n}\n\n__device__ inline void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i+BOX_COLUMNS/2<TILE_N/2;i++)\n"
-"sums[i]=sums[i+BOX_COLUMNS/2];\n}\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\n__device__ inline Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\n__device__ inline void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at(finisher.buffers,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.part,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n"
-"__device__ inline void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=IN_PLACE?input_at(buffers,i,at.half,at.g):output_at(buffers,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at(buffers,i+OUTPUT_D,at.half,at.g);\n}\n\n\n\nconstexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\ntypedef Saved Saved_runs[BOX_GROUPS][2];\n\n\n__device__ inline bool box_is_near(const Saved_runs&saved){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\nnear.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\ntemplate<bool IsNear>\n__device__ inline void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
-"Epilogue_state&state=finisher.state;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at(finisher.buffers,i+INPUT_AUX,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nif(!SAVED_FIRST)\nload_saved_run(params,finisher,box,at,saved);\nepilogue<IsNear>(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\ntemplate<bool IsNear>\n__device__ inline void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,Saved_runs&saved,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor(int half=0;half<2;half++){\n"
-"Run_place at=place_of_run(params,box,half,g);\nfinish_run<IsNear>(params,finisher,box,at,saved[g][half],results[half]);\nif(HAS_BGRAD)\n",
-"column_sums[g].add(results[half],at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,box,half,g);\nset_outputs(finisher.state,finisher.buffers,at);\nstore_result(p,finisher.state,box.tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\n}\n}\n\n\n\n__device__ inline void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\nSaved_runs saved;\nif(!IN_PLACE&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,finisher,box,place_of_run(params,box,i%2,i/2),saved[i/2][i%2]);\nif(OUTPUTS)\nbegin_outputs();\nif(LOOKS_NEAR&&box_is_near(saved))\n"
-"finish_runs<LOOKS_NEAR>(params,finisher,box,saved,column_sums);\nelse\nfinish_runs<false>(params,finisher,box,saved,column_sums);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n"}},
+"#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,part,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS+group*GROUP)/2+j%(BOX_COLUMNS/2)];\nreturn box;\n}\n\nDEVICE void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i+BOX_COLUMNS/2<TILE_N/2;i++)\nsums[i]=sums[i+BOX_COLUMNS/2];\n}\n\n\n\n\n"
+"struct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at(finisher.buffers,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.part,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n"
+"#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=IN_PLACE?input_at(buffers,i,at.half,at.g):output_at(buffers,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at(buffers,i+OUTPUT_D,at.half,at.g);\n}\n\n\n\nconstexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\ntypedef Saved Saved_runs[BOX_GROUPS][2];\n\n\nDEVICE bool box_is_near(const Saved_runs&saved){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\nnear.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\n"
+"set_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at(finisher.buffers,i+INPUT_AUX,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nif(!SAVED_FIRST)\nload_saved_run(params,finisher,box,at,saved);\nepilogue<IsNear>(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,Saved_runs&saved,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nfinish_run<IsNear>(params,finisher,box,at,saved[g][half],results[half]);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results[half],at.row<(int)p.m);\n}\n"
+"#pragma unroll\n",
+"for(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,box,half,g);\nset_outputs(finisher.state,finisher.buffers,at);\nstore_result(p,finisher.state,box.tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\n}\n}\n\n\n\nDEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\nSaved_runs saved;\nif(!IN_PLACE&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,finisher,box,place_of_run(params,box,i%2,i/2),saved[i/2][i%2]);\nif(OUTPUTS)\nbegin_outputs();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,finisher,box,saved,column_sums);\nelse\n"
+"finish_runs<false>(params,finisher,box,saved,column_sums);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n"}},
 {"sm90/box_memory.cuh",
 {
-"#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\n__device__ inline Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n__device__ inline u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\n__device__ inline u32 output_at(const Buffers&buffers,int matrix,int half,int group){\nreturn buffers.outputs+(buffers.turn*OUTPUTS+matrix)*BOX_BYTES+place_in_box(buffers,half,group);\n}\n__device__ inline u32 input_at(const Buffers&buffers,int matrix,int half,int group){\n"
-"return buffers.inputs+(buffers.taken%2*INPUTS+matrix)*BOX_BYTES+place_in_box(buffers,half,group);\n}\n\n\n\n\n__device__ inline void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\nu32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS+group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,column,row,half,tile.item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,column,row,half,tile.item);\n}\nbuffers.asked++;\n}\n__device__ inline void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\n"
-"barrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\n__device__ inline void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n}\n\n\n__device__ inline u32 outputs_of_box(const Buffers&buffers){\nreturn IN_PLACE?buffers.inputs+buffers.taken%2*INPUTS*BOX_BYTES\n:buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\n}\n\ntemplate<class T>\n__device__ inline void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n\n__device__ inline void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=outputs_of_box(buffers);\n#pragma unroll\n"
-"for(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,column,row,half,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,outputs_of_box(buffers)+half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,outputs_of_box(buffers)+(half+OUTPUT_D)*BOX_BYTES,column,\nrow,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
+"#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\nDEVICE u32 output_at(const Buffers&buffers,int matrix,int half,int group){\nreturn buffers.outputs+(buffers.turn*OUTPUTS+matrix)*BOX_BYTES+place_in_box(buffers,half,group);\n}\nDEVICE u32 input_at(const Buffers&buffers,int matrix,int half,int group){\nreturn buffers.inputs+(buffers.taken%2*INPUTS+matrix)*BOX_BYTES+place_in_box(buffers,half,group);\n"
+"}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\nu32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS+group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,column,row,half,tile.item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,column,row,half,tile.item);\n}\nbuffers.asked++;\n}\nDEVICE void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\nDEVICE void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n"
+"}\n\n\nDEVICE u32 outputs_of_box(const Buffers&buffers){\nreturn IN_PLACE?buffers.inputs+buffers.taken%2*INPUTS*BOX_BYTES\n:buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\n}\n\ntemplate<class T>\nDEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=outputs_of_box(buffers);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\n"
+"store_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,column,row,half,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,outputs_of_box(buffers)+half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,outputs_of_box(buffers)+(half+OUTPUT_D)*BOX_BYTES,column,\nrow,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
 {
-"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\n__device__ inline void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n__device__ inline Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\n"
-"const gemmepi__epilogue_params&p=params.epilogue;\nreturn(Acc*)p.partials+(((long long)tile.item*p.row_tiles+tile.m)*HALVES_OUT+half)*p.n;\n}\n__device__ inline Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first+second)+(third+fourth);\n}\n\n\n__device__ inline void add_slot(const gemmepi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\nint column=tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+of_unit)*GROUP +Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,of_unit,half))\n: \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n}\n\n\n"
-"__device__ inline void add_column_sums(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+warpgroup*work.step;t+work.step<p.tiles;t+=CONSUMERS*work.step){\nTile tile=tile_of(p,t,work.rank);\nbool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
+"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\nDEVICE Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
+"return(Acc*)p.partials+(((long long)tile.item*p.row_tiles+tile.m)*HALVES_OUT+half)*p.n;\n}\nDEVICE Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first+second)+(third+fourth);\n}\n\n\nDEVICE void add_slot(const gemmepi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\nint column=tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+of_unit)*GROUP +Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,of_unit,half))\n: \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n}\n\n\nDEVICE void add_column_sums(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n"
+"u32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+warpgroup*work.step;t+work.step<p.tiles;t+=CONSUMERS*work.step){\nTile tile=tile_of(p,t,work.rank);\nbool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
 {"sm90/columns.cuh",
 {
-"#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n#include \"sm90/wgmma.cuh\"\n\ntemplate<int Groups>\n__device__ inline void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS+lane_of_row()*2+(first_group +i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group +i));\n}\n}\n\n\n__device__ inline void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\nif constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\nasm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\n"
-"for(int j=0;j<PARTS*2*RUN;j++)\nsums[j/(2*RUN)][(half*TILE_COLUMNS+group*GROUP)/2+j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2+j%2];\n}\n}\n}\n"}},
+"#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n#include \"sm90/wgmma.cuh\"\n\ntemplate<int Groups>\nDEVICE void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS+lane_of_row()*2+(first_group +i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group +i));\n}\n}\n\n\nDEVICE void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\nif constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\nasm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor(int j=0;j<PARTS*2*RUN;j++)\n"
+"sums[j/(2*RUN)][(half*TILE_COLUMNS+group*GROUP)/2+j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2+j%2];\n}\n}\n}\n"}},
 {"sm90/consume.cuh",
 {
-"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/split_k.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,part;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Parts>\n__device__ inline void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Parts][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\n"
-"if(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\nload_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int part=0;part<Parts;part++){\nSums_of_box box=sums_of_box(sums[part],rolls?0:i);\nNext_box next={part+1<Parts||i+BOX_GROUPS<GROUPS,rows.first+(part+1<Parts?part+1:0)*64,\npart+1<Parts?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+part*64,rows.part+part,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.part,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\n__device__ inline void part_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\n"
-"const Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint part=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+part*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,part,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\nstore_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\n"
-"end_epilogue(p.epilogue,finisher.state);\n}\n\n\n\n__device__ inline void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=SPLIT>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_part=PING_PONG?0:(int)which*PARTS;\nWarpgroup mine={which,thread,tiles,first_part,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[PARTS][TILE_N/2];\n"
-"Of_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint row=tile.m*TILE_M+first_part*64+(int)(thread/32)*16;\nMasks masks;\n",
-"if(SPLIT==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\nif(SPLIT>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\npart_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/split_k.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,part;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Parts>\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Parts][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\nif(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\n"
+"load_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int part=0;part<Parts;part++){\nSums_of_box box=sums_of_box(sums[part],rolls?0:i);\nNext_box next={part+1<Parts||i+BOX_GROUPS<GROUPS,rows.first+(part+1<Parts?part+1:0)*64,\npart+1<Parts?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+part*64,rows.part+part,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.part,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\nDEVICE void part_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\n"
+"Tile tile=nth_tile(p,following.work,following.count);\nint part=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+part*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,part,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\nstore_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\n"
+"DEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=SPLIT>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_part=PING_PONG?0:(int)which*PARTS;\nWarpgroup mine={which,thread,tiles,first_part,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[PARTS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\n"
+"int row=tile.m*TILE_M+first_part*64+(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\n",
+"ask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\nif(SPLIT>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\npart_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
-"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>__device__ inline u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\n__device__ inline u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n-tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
-"__device__ inline void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\n__device__ inline void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,int m,int item){\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(p.a,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\n__device__ inline void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\n"
-"load_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,step.columns_left-line%TILE_COLUMNS,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%TILE_COLUMNS<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n__device__ inline void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=SPLIT>1?0:work.rank%CLUSTER_M,column=SPLIT>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\n"
+"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n-tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
+"DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,int m,int item){\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(p.a,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\n"
+"load_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,step.columns_left-line%TILE_COLUMNS,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%TILE_COLUMNS<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=SPLIT>1?0:work.rank%CLUSTER_M,column=SPLIT>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\n"
 "if(t==work.first)\nafter_launches_before();\nint m=tile.m*TILE_M+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,work.rank);block<end_of_k(p,work.rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nblock*TILE_K,\n(int)p.epilogue.m-m,\n(int)p.epilogue.n-tile.n*TILE_COLUMNS,\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
 {"sm90/mask.cuh",
 {
-"#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\n__device__ inline Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\n__device__ inline u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
+"#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\nDEVICE Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\nDEVICE u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
 "return __shfl_sync(0xffffffffu,word,part*16+half*8+(int)threadIdx.x%32/4);\n}\n"}},
 {"sm90/multiply.cuh",
 {
-"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/parked.cuh\"\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_part;\nint blocks;\nPipeline pipeline;\n};\n\n\n__device__ inline void multiply_part(u64 a,u64 b,int step,int part,int adds,float(&sums)[PARTS][TILE_N/2]){\nmultiply(sums[part],a+part*(LINES_64>>4)+step*STEP<A_ROWS>,b+step*STEP<B_ROWS>,\nstep>0||BIAS_FIRST?1:adds);\n}\n\n\n__device__ inline void add_up(const Shared&shared,Pipeline&pipeline,int first_part,int blocks,\nfloat(&sums)[PARTS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_part*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nmultiply_part(a,b,step,part,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\n"
-"pipeline.release(last,adds);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\n__device__ inline void add_up_tile(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\nadd_up(shared,mine.pipeline,mine.first_part,mine.blocks,sums);\nif(PING_PONG)\nturn_give(1-mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\nmine.pipeline.skip(mine.blocks);\n}\n\n\n\n\n\nconstexpr int LAST_BLOCKS=STAGES-(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||LAST_BLOCKS>0,\"the stages have room\");\n\n\n\n__device__ inline void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\n__device__ inline void add_up_in_turn(const Shared&shared,Pipeline&pipeline,u32 adds,float(&sums)[PARTS][TILE_N/2]){\nconst Pipeline first=pipeline;\n#pragma unroll\n"
-"for(int part=0;part<PARTS;part++){\nu32 add=adds;\npipeline=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared.a(pipeline.stage)),b=descriptor(shared.b(pipeline.stage));\nif(part==0)\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply_part(a,b,step,part,add,sums);\nadd=1;\npipeline.advance();\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\n__device__ inline void add_up_last(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2],\nfloat(&kept)[TILE_N/2]){\nPipeline&pipeline=mine.pipeline;\nint blocks=mine.blocks,in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait(mine.which);\nif(in_turn<blocks)\nadd_up(shared,pipeline,0,blocks-in_turn,sums);\nif(in_turn)\nadd_up_in_turn(shared,pipeline,in_turn<blocks,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets(mine.which);\n"
-"park(parked_in(shared.a(0),pipeline.stage),mine.thread,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS-1]);\nmemcpy(kept,sums[PARTS-1],sizeof kept);\n}\n"}},
+"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/parked.cuh\"\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_part;\nint blocks;\nPipeline pipeline;\n};\n\n\nDEVICE void multiply_part(u64 a,u64 b,int step,int part,int adds,float(&sums)[PARTS][TILE_N/2]){\nmultiply(sums[part],a+part*(LINES_64>>4)+step*STEP<A_ROWS>,b+step*STEP<B_ROWS>,\nstep>0||BIAS_FIRST?1:adds);\n}\n\n\nDEVICE void add_up(const Shared&shared,Pipeline&pipeline,int first_part,int blocks,\nfloat(&sums)[PARTS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_part*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nmultiply_part(a,b,step,part,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\npipeline.release(last,adds);\n"
+"asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\nDEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\nadd_up(shared,mine.pipeline,mine.first_part,mine.blocks,sums);\nif(PING_PONG)\nturn_give(1-mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\nmine.pipeline.skip(mine.blocks);\n}\n\n\n\n\n\nconstexpr int LAST_BLOCKS=STAGES-(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||LAST_BLOCKS>0,\"the stages have room\");\n\n\n\nDEVICE void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nDEVICE void add_up_in_turn(const Shared&shared,Pipeline&pipeline,u32 adds,float(&sums)[PARTS][TILE_N/2]){\nconst Pipeline first=pipeline;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nu32 add=adds;\n"
+"pipeline=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared.a(pipeline.stage)),b=descriptor(shared.b(pipeline.stage));\nif(part==0)\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply_part(a,b,step,part,add,sums);\nadd=1;\npipeline.advance();\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\nDEVICE void add_up_last(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2],\nfloat(&kept)[TILE_N/2]){\nPipeline&pipeline=mine.pipeline;\nint blocks=mine.blocks,in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait(mine.which);\nif(in_turn<blocks)\nadd_up(shared,pipeline,0,blocks-in_turn,sums);\nif(in_turn)\nadd_up_in_turn(shared,pipeline,in_turn<blocks,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets(mine.which);\npark(parked_in(shared.a(0),pipeline.stage),mine.thread,sums[0]);\nboth_meet();\n"
+"multiply_wait<0>();\nsums_are_there(sums[PARTS-1]);\nmemcpy(kept,sums[PARTS-1],sizeof kept);\n}\n"}},
 {"sm90/options.cuh",
 {
 "#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_BUFFERS    1\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS     1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED     0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE  F32\n#define GEMMEPI_SUMS_ADD   0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\n"
@@ -8079,54 +7836,53 @@ static const gemmepi__source gemmepi__sources[] = {
 "constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parked.cuh",
 {
-"#line 1 \"src/kernels/sm90/parked.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\nconstexpr u32 FOURS=WARPGROUP*16;\nconstexpr u32 PARKED_STAGES=(PART_BYTES+STAGE_BYTES-1)/STAGE_BYTES;\nstatic_assert(!SHARES_LAST||(PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\nstruct Parked{\nu32 first,rest;\n\n__device__ inline u32 at(u32 four,u32 thread)const{\nu32 offset=four*FOURS;\nreturn(offset<STAGE_BYTES?first+offset:rest+(offset-STAGE_BYTES))+thread*16;\n}\n};\n\n__device__ inline Parked parked_in(u32 stages,u32 stage){\nreturn{stages+stage*STAGE_BYTES,stages+(stage +1==STAGES?0:stage +1)*STAGE_BYTES};\n}\n\n__device__ inline void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked.at(i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4+1]),\"f\"(sums[i*4+2]),\"f\"(sums[i*4+3])\n"
-": \"memory\");\n}\n__device__ inline void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i+=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i+1]),\"=f\"(sums[i+2]),\"=f\"(sums[i+3])\n: \"r\"(parked.at(i/4,thread))\n: \"memory\");\n}\n\n\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Parked_columns{\nu32 of_first,of_second;\n\n__device__ inline u32 at(u32 part,u32 thread,int group,int half)const{\nreturn(part?of_second:of_first)+group/BOX_GROUPS*BOX_GROUPS*4*FOURS+thread/32*(FOURS/4)+\n((half*BOX_GROUPS+group%BOX_GROUPS)*32+thread%32)*4;\n}\n__device__ inline void park(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group +i/HALVES_OUT,i%HALVES_OUT)),\n"
-"\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n: \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32+lane,group,half)): \"memory\");\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second): \"r\"(at(1,warp*32+lane,group,half)): \"memory\");\nof[warp]=first+second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\n__device__ inline Parked_columns columns_parked_in(u32 stages,u32 stage){\nreturn{parked_in(stages,stage).first,parked_in(stages,stage).rest};\n}\n\n__device__ inline void store_parked_columns(const gemmepi__sm90_params&p,const Tile&tile,const Parked_columns&parked){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32-4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\n"
-"int column=tile.n*TILE_COLUMNS+group*GROUP +Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=parked.sum(threadIdx.x%32,group,half);\n}\n}\n"}},
+"#line 1 \"src/kernels/sm90/parked.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\nconstexpr u32 FOURS=WARPGROUP*16;\nconstexpr u32 PARKED_STAGES=(PART_BYTES+STAGE_BYTES-1)/STAGE_BYTES;\nstatic_assert(!SHARES_LAST||(PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\nstruct Parked{\nu32 first,rest;\n\nDEVICE u32 at(u32 four,u32 thread)const{\nu32 offset=four*FOURS;\nreturn(offset<STAGE_BYTES?first+offset:rest+(offset-STAGE_BYTES))+thread*16;\n}\n};\n\nDEVICE Parked parked_in(u32 stages,u32 stage){\nreturn{stages+stage*STAGE_BYTES,stages+(stage +1==STAGES?0:stage +1)*STAGE_BYTES};\n}\n\nDEVICE void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked.at(i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4+1]),\"f\"(sums[i*4+2]),\"f\"(sums[i*4+3])\n: \"memory\");\n}\n"
+"DEVICE void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i+=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i+1]),\"=f\"(sums[i+2]),\"=f\"(sums[i+3])\n: \"r\"(parked.at(i/4,thread))\n: \"memory\");\n}\n\n\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Parked_columns{\nu32 of_first,of_second;\n\nDEVICE u32 at(u32 part,u32 thread,int group,int half)const{\nreturn(part?of_second:of_first)+group/BOX_GROUPS*BOX_GROUPS*4*FOURS+thread/32*(FOURS/4)+\n((half*BOX_GROUPS+group%BOX_GROUPS)*32+thread%32)*4;\n}\nDEVICE void park(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group +i/HALVES_OUT,i%HALVES_OUT)),\n\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n: \"memory\");\n}\n\n"
+"DEVICE Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32+lane,group,half)): \"memory\");\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second): \"r\"(at(1,warp*32+lane,group,half)): \"memory\");\nof[warp]=first+second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\nDEVICE Parked_columns columns_parked_in(u32 stages,u32 stage){\nreturn{parked_in(stages,stage).first,parked_in(stages,stage).rest};\n}\n\nDEVICE void store_parked_columns(const gemmepi__sm90_params&p,const Tile&tile,const Parked_columns&parked){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32-4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\nint column=tile.n*TILE_COLUMNS+group*GROUP +Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\n"
+"line_of_sums(p,tile,half)[column]=parked.sum(threadIdx.x%32,group,half);\n}\n}\n"}},
 {"sm90/pipeline.cuh",
 {
-"#line 1 \"src/kernels/sm90/pipeline.cuh\"\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n\n\n__device__ inline u32 told_by(u32 thread,u32 rank){\nu32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread-CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row+thread*CLUSTER_M\n:column*CLUSTER_M+(other>=row?other+1:other);\n}\n\n\nstruct Pipeline{\nShared shared;\nu32 parity,stage;\nbool tells;\nu32 told;\n\n__device__ static inline Pipeline of_loader(const Shared&shared){\nreturn{shared,1,0,false,0};\n}\n\n__device__ static inline Pipeline of_reader(const Shared&shared,u32 thread,u32 rank){\nbool tells=thread<TELLERS;\nu32 block=told_by(thread,rank);\nreturn{shared,0,0,tells,address_in(shared.empty(0),tells?block:rank)};\n}\n\n__device__ inline void wait_full()const{\nbarrier_wait(shared.full(stage),parity);\n}\n__device__ inline void wait_empty()const{\nbarrier_wait(shared.empty(stage),parity);\n}\n\n__device__ inline void release(u32 which,bool does=true)const{\n"
-"if(tells&&does)\nbarrier_arrive(told+which*8);\n}\n__device__ inline u32 last()const{\nreturn stage?stage -1:STAGES-1;\n}\n__device__ inline void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n\n__device__ inline void skip(int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n};\n"}},
+"#line 1 \"src/kernels/sm90/pipeline.cuh\"\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n\n\nDEVICE u32 told_by(u32 thread,u32 rank){\nu32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread-CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row+thread*CLUSTER_M\n:column*CLUSTER_M+(other>=row?other+1:other);\n}\n\n\nstruct Pipeline{\nShared shared;\nu32 parity,stage;\nbool tells;\nu32 told;\n\n__device__ static inline Pipeline of_loader(const Shared&shared){\nreturn{shared,1,0,false,0};\n}\n\n__device__ static inline Pipeline of_reader(const Shared&shared,u32 thread,u32 rank){\nbool tells=thread<TELLERS;\nu32 block=told_by(thread,rank);\nreturn{shared,0,0,tells,address_in(shared.empty(0),tells?block:rank)};\n}\n\nDEVICE void wait_full()const{\nbarrier_wait(shared.full(stage),parity);\n}\nDEVICE void wait_empty()const{\nbarrier_wait(shared.empty(stage),parity);\n}\n\nDEVICE void release(u32 which,bool does=true)const{\nif(tells&&does)\nbarrier_arrive(told+which*8);\n"
+"}\nDEVICE u32 last()const{\nreturn stage?stage -1:STAGES-1;\n}\nDEVICE void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n\nDEVICE void skip(int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n};\n"}},
 {"sm90/ptx.cuh",
 {
-"#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\n__device__ inline u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\n__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(GEMMEPI_ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\n__device__ inline void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n__device__ inline void cluster_meets(){\n"
-"asm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\ntemplate<int Registers>__device__ inline void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>__device__ inline void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\n__device__ inline void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\n__device__ inline void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n__device__ inline void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\n__device__ inline void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n"
-"\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n__device__ inline void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\n__device__ inline void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\n__device__ inline void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\n__device__ inline void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n"
-"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\n__device__ inline void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n__device__ inline void store_output(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n"
-"}\n\n__device__ inline void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\n",
-"__device__ inline void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>__device__ inline void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
+"#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\nDEVICE u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\nDEVICE u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\nDEVICE bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(GEMMEPI_ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\nDEVICE void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\nDEVICE void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
+"template<int Registers>DEVICE void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>DEVICE void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\nDEVICE void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\nDEVICE void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\nDEVICE void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\nDEVICE void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n"
+"DEVICE void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\nDEVICE void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\nDEVICE void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
+"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\n",
+"asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
 {"sm90/schedule.cuh",
 {
-"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\n__device__ inline u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\n__device__ inline Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows-first<p.band?p.cluster_rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\n__device__ inline Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
-"__device__ inline int begin_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn SPLIT>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*share/SPLIT):0;\n}\n__device__ inline int end_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn SPLIT>1?begin_of_k(p,share +1):(p.k+TILE_K-1)/TILE_K;\n}\n__device__ inline int blocks_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn end_of_k(p,share)-begin_of_k(p,share);\n}\n\n\n__device__ inline int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS+line -half*TILE_COLUMNS+half*(int)p.epilogue.n;\n}\n\n__device__ inline int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows-first<p.band?p.cluster_rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
+"DEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn SPLIT>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*share/SPLIT):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn SPLIT>1?begin_of_k(p,share +1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn end_of_k(p,share)-begin_of_k(p,share);\n}\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS+line -half*TILE_COLUMNS+half*(int)p.epilogue.n;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
 {
-"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(SPLIT>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\n__device__ inline u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\n__device__ inline u32 b(u32 stage)const{\n"
-"return first+stage*STAGE_BYTES+A_BYTES;\n}\n\n__device__ inline u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\n__device__ inline u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\n__device__ inline u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\n__device__ inline u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\n__device__ inline u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\n__device__ inline u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\n__device__ inline u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\n__device__ inline u32 received()const{\nreturn first+RECEIVED;\n}\n__device__ inline u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\n"
-"__device__ inline u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\nstatic_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
+"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(SPLIT>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\nDEVICE u32 b(u32 stage)const{\n"
+"return first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\nDEVICE u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\nDEVICE u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\n"
+"static_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
 {"sm90/split_k.cuh",
 {
-"#line 1 \"src/kernels/sm90/split_k.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\n__device__ inline Box_counts boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\n__device__ inline u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*SPLIT+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\n__device__ inline void send_box(u32 to,u32 received,const Sums_of_box&box){\n"
-"#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(SENDS_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto+j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(received)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to+j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\n__device__ inline void send_sums(const gemmepi__sm90_params&p,const Tile&tile,const Shared&shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBox_counts boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32-4;\nif(SENDS_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared.received(),(boxes.rows*boxes.columns+SPLIT-1-rank)/SPLIT*SPLIT*SENT_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows+row;\n"
-"Shared there={address_in(shared.first,i%SPLIT)};\nu32 to=there.first+received_at(i/SPLIT,rank);\nSums_of_box box=sums_of_box(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\nsend_box(to,there.received(),box);\n}\n}\n\n\n__device__ inline void add_received(const Shared&shared,u32 nth,Sums_of_box&box){\nbox={};\n#pragma unroll 1\nfor(u32 block=0;block<SPLIT;block++)\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared.first+received_at(nth,block)+j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n\n__device__ inline void finish_received(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank){\nBox_counts boxes=boxes_of(p,tile);\n"
-"for(u32 nth=threadIdx.x/32-4;nth*SPLIT+rank<boxes.rows*boxes.columns;nth+=WARPS){\nu32 i=nth*SPLIT+rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M+(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,finisher.buffers,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nSums_of_box sums;\nadd_received(shared,nth,sums);\nBox_sums none;\nfinish_box(p,finisher,{tile,row,0,group,columns,masks,sums,{false,0,0}},none);\n}\n}\n\n\n__device__ inline void exchange_sums(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank,const float(&sums)[TILE_N/2]){\ncluster_meets();\nsend_sums(p,tile,shared,rank,sums);\nif(SENDS_ASYNC)\nbarrier_wait(shared.received(),0);\nelse\ncluster_barrier();\nfinish_received(p,finisher,tile,shared,rank);\n}\n"}},
+"#line 1 \"src/kernels/sm90/split_k.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\nDEVICE Box_counts boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\nDEVICE u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*SPLIT+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\nDEVICE void send_box(u32 to,u32 received,const Sums_of_box&box){\n#pragma unroll\n"
+"for(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(SENDS_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto+j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(received)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to+j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\nDEVICE void send_sums(const gemmepi__sm90_params&p,const Tile&tile,const Shared&shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBox_counts boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32-4;\nif(SENDS_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared.received(),(boxes.rows*boxes.columns+SPLIT-1-rank)/SPLIT*SPLIT*SENT_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows+row;\n"
+"Shared there={address_in(shared.first,i%SPLIT)};\nu32 to=there.first+received_at(i/SPLIT,rank);\nSums_of_box box=sums_of_box(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\nsend_box(to,there.received(),box);\n}\n}\n\n\nDEVICE void add_received(const Shared&shared,u32 nth,Sums_of_box&box){\nbox={};\n#pragma unroll 1\nfor(u32 block=0;block<SPLIT;block++)\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared.first+received_at(nth,block)+j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n\nDEVICE void finish_received(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank){\nBox_counts boxes=boxes_of(p,tile);\nfor(u32 nth=threadIdx.x/32-4;nth*SPLIT+rank<boxes.rows*boxes.columns;nth+=WARPS){\n"
+"u32 i=nth*SPLIT+rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M+(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,finisher.buffers,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nSums_of_box sums;\nadd_received(shared,nth,sums);\nBox_sums none;\nfinish_box(p,finisher,{tile,row,0,group,columns,masks,sums,{false,0,0}},none);\n}\n}\n\n\nDEVICE void exchange_sums(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank,const float(&sums)[TILE_N/2]){\ncluster_meets();\nsend_sums(p,tile,shared,rank,sums);\nif(SENDS_ASYNC)\nbarrier_wait(shared.received(),0);\nelse\ncluster_barrier();\nfinish_received(p,finisher,tile,shared,rank);\n}\n"}},
 {"sm90/totals.cuh",
 {
-"#line 1 \"src/kernels/sm90/totals.cuh\"\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\n\n\n\n\n\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\n__device__ inline int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across+summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_totals{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\n__device__ inline void keep_totals(Slice_totals&totals){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ntotals.before[i]+=totals.at[i];\ntotals.at[i]=0;\n}\n}\n\n\n\n__device__ inline u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16+pair:pair%4*2+pair/4%2+pair/8*8;\n"
-"u32 unit=SUMMED_ROWS?half*4:slice%4*2+half;\nreturn(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*LINES_64)+line*LINE +((unit ^ line%8)<<4);\n}\n__device__ inline u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane +i*16*LINE;\n}\n\n__device__ inline void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\nlow=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\nasm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\n__device__ inline void add_stage(u32 lane,Slice_totals&totals){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n: \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\n"
-"float low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\nparts[j]+=low+high;\n}else{\ntotals.at[SUMMED_ROWS?0:j*2]+=low;\ntotals.at[SUMMED_ROWS?0:j*2+1]+=high;\n}\n}\nif(SUMMED_ROWS)\ntotals.at[0]+=(parts[0]+parts[1])+(parts[2]+parts[3]);\n}\n\n\n__device__ inline int line_of_total(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8+lane/2: -1);\n}\n__device__ inline double total_of_slice(const Slice_totals&totals){\ndouble mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ndouble total=(double)totals.before[i]+totals.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\ntotal+=__shfl_xor_sync(0xffffffffu,total,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\nmine=total;\n}\nreturn mine;\n}\n\n\n\n\n__device__ inline void store_total_at(const gemmepi__sm90_params&p,u32 item,int at,double total){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums+item*p.sums_stride +at;\n"
-"if(GEMMEPI_SUMS_ADD)\ntotal+=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(total);\n}\n__device__ inline void store_total(const gemmepi__sm90_params&p,const Tile&tile,int line,double total){\nint at=SUMMED==1?tile.m*TILE_M+line:column_of(p,tile,line);\nint left=SUMMED==1?(int)p.epilogue.m-at:(int)p.epilogue.n-tile.n*TILE_COLUMNS-line%TILE_COLUMNS;\nif(left>0)\nstore_total_at(p,tile.item,at,total);\n}\n\n\n__device__ inline void leave_total(const Shared&shared,int summer,double total){\nif(line_of_total()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(shared.total(summer,line_of_total())),\"d\"(total): \"memory\");\n}\n__device__ inline void store_totals(const gemmepi__sm90_params&p,const Shared&shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble total=0;\nif(slice<0||line_of_total()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble of_block;\nasm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(of_block)\n"
-": \"r\"(address_in(shared.total(summer,line_of_total()),block))\n: \"memory\");\n",
-"total+=of_block;\n}\nstore_total(p,tile,slice*16+line_of_total(),total);\n}\n\n\n\n\n\n__device__ inline void add_operand(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\nPipeline pipeline=Pipeline::of_reader(shared,threadIdx.x%32,work.rank);\nint blocks=blocks_of_k(p,work.rank);\n#pragma unroll 1\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nint slice=slice_of(p,tile_of(p,t,work.rank),summer);\nu32 lane=shared.first+slice_lane(slice<0?0:slice);\nSlice_totals totals={};\n#pragma unroll 1\nfor(int block=0;block<blocks;block++){\npipeline.wait_full();\nif(slice>=0)\nadd_stage(lane +pipeline.stage*STAGE_BYTES,totals);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE -1)\nkeep_totals(totals);\n__syncwarp();\npipeline.release(pipeline.stage);\npipeline.advance();\n}\nif(slice<0)\ncontinue;\ndouble total=total_of_slice(totals);\nif(SPLIT>1)\nleave_total(shared,summer,total);\nelse if(line_of_total()>=0)\n"
-"store_total(p,tile_of(p,t,work.rank),slice*16+line_of_total(),total);\n}\nif(SHARES_LAST)\nmeet_summers();\n}\n"}},
+"#line 1 \"src/kernels/sm90/totals.cuh\"\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\n\n\n\n\n\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\nDEVICE int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across+summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_totals{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\nDEVICE void keep_totals(Slice_totals&totals){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ntotals.before[i]+=totals.at[i];\ntotals.at[i]=0;\n}\n}\n\n\n\nDEVICE u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16+pair:pair%4*2+pair/4%2+pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2+half;\n"
+"return(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*LINES_64)+line*LINE +((unit ^ line%8)<<4);\n}\nDEVICE u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane +i*16*LINE;\n}\n\nDEVICE void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\nlow=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\nasm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\nDEVICE void add_stage(u32 lane,Slice_totals&totals){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n: \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\nfloat low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\n"
+"parts[j]+=low+high;\n}else{\ntotals.at[SUMMED_ROWS?0:j*2]+=low;\ntotals.at[SUMMED_ROWS?0:j*2+1]+=high;\n}\n}\nif(SUMMED_ROWS)\ntotals.at[0]+=(parts[0]+parts[1])+(parts[2]+parts[3]);\n}\n\n\nDEVICE int line_of_total(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8+lane/2: -1);\n}\nDEVICE double total_of_slice(const Slice_totals&totals){\ndouble mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ndouble total=(double)totals.before[i]+totals.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\ntotal+=__shfl_xor_sync(0xffffffffu,total,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\nmine=total;\n}\nreturn mine;\n}\n\n\n\n\nDEVICE void store_total_at(const gemmepi__sm90_params&p,u32 item,int at,double total){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums+item*p.sums_stride +at;\nif(GEMMEPI_SUMS_ADD)\ntotal+=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(total);\n}\n"
+"DEVICE void store_total(const gemmepi__sm90_params&p,const Tile&tile,int line,double total){\nint at=SUMMED==1?tile.m*TILE_M+line:column_of(p,tile,line);\nint left=SUMMED==1?(int)p.epilogue.m-at:(int)p.epilogue.n-tile.n*TILE_COLUMNS-line%TILE_COLUMNS;\nif(left>0)\nstore_total_at(p,tile.item,at,total);\n}\n\n\nDEVICE void leave_total(const Shared&shared,int summer,double total){\nif(line_of_total()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(shared.total(summer,line_of_total())),\"d\"(total): \"memory\");\n}\nDEVICE void store_totals(const gemmepi__sm90_params&p,const Shared&shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble total=0;\nif(slice<0||line_of_total()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble of_block;\nasm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(of_block)\n: \"r\"(address_in(shared.total(summer,line_of_total()),block))\n: \"memory\");\ntotal+=of_block;\n}\n"
+"store_total(p,tile,slice*16+line_of_total(),total);\n}\n\n\n\n\n\n",
+"DEVICE void add_operand(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\nPipeline pipeline=Pipeline::of_reader(shared,threadIdx.x%32,work.rank);\nint blocks=blocks_of_k(p,work.rank);\n#pragma unroll 1\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nint slice=slice_of(p,tile_of(p,t,work.rank),summer);\nu32 lane=shared.first+slice_lane(slice<0?0:slice);\nSlice_totals totals={};\n#pragma unroll 1\nfor(int block=0;block<blocks;block++){\npipeline.wait_full();\nif(slice>=0)\nadd_stage(lane +pipeline.stage*STAGE_BYTES,totals);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE -1)\nkeep_totals(totals);\n__syncwarp();\npipeline.release(pipeline.stage);\npipeline.advance();\n}\nif(slice<0)\ncontinue;\ndouble total=total_of_slice(totals);\nif(SPLIT>1)\nleave_total(shared,summer,total);\nelse if(line_of_total()>=0)\nstore_total(p,tile_of(p,t,work.rank),slice*16+line_of_total(),total);\n}\nif(SHARES_LAST)\nmeet_summers();\n"
+"}\n"}},
 {"sm90/wgmma.cuh",
 {
-"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\n__device__ inline void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n__device__ inline void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>__device__ inline void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n"
+"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\nDEVICE void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n"
 "\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
 "#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n"
-"#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n__device__ inline void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\n__device__ inline void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n__device__ inline void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\n"
-"sums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n__device__ inline u64 descriptor(u32 address){\n",
-"return(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n"}},
+"#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\nDEVICE void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\nDEVICE void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\nDEVICE void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n"
+"DEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\n",
+"constexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n"}},
 #endif
 {NULL, {NULL}}};
 
@@ -8145,8 +7901,7 @@ static const gemmepi__source *gemmepi__find_source(const char *name) {
 }
 
 /* prologue and the source's parts as one text from the allocator */
-static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
-  const gemmepi__source *source) {
+static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue, const gemmepi__source *source) {
   const char *const *part;
   size_t length = strlen(prologue), size;
   char *text, *at;
@@ -8208,8 +7963,7 @@ static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, 
   return bits;
 }
 
-static void gemmepi__digest_source(const gemmepi__source *sources, int index,
-  gemmepi__source_digest *digest) {
+static void gemmepi__digest_source(const gemmepi__source *sources, int index, gemmepi__source_digest *digest) {
   const gemmepi__source *source = &sources[index];
   const char *const *part;
   gemmepi__sha256 sha;
@@ -8237,8 +7991,7 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
 }
 
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
-static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
-  char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file, char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
   gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
   unsigned char all[GEMMEPI__SHA256_SIZE];
@@ -8284,15 +8037,13 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
   if (!result && count > 0 && count <= (int)GEMMEPI__COUNT(archs))
     result = nvrtc->get_supported_archs(archs);
   if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
-    return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
-      "NVRTC does not tell the architectures it knows (%s, count %d)",
+    return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "NVRTC does not tell the architectures it knows (%s, count %d)",
       nvrtc->get_error_string(result), count);
   for (i = 0; i < count; i++)
     if (archs[i] <= arch && archs[i] > best)
       best = archs[i];
   if (best == 0)
-    return gemmepi__fail(
-      GEMMEPI_UNSUPPORTED,
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
       "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
       arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
   target->is_ptx = best != arch;
@@ -8353,8 +8104,7 @@ static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__ima
 }
 
 /* NULL where there is none. */
-static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-  gemmepi__nvrtc_program program) {
+static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator, gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *ptx = NULL;
   if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
@@ -8384,8 +8134,7 @@ static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gem
 /* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
  report of registers and memory), are the caller's, from the allocator. */
 static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-  const char *file, const char *prologue, const gemmepi__target *target,
-  gemmepi__image *image, char **log) {
+  const char *file, const char *prologue, const gemmepi__target *target, gemmepi__image *image, char **log) {
   const gemmepi__source *source = gemmepi__find_source(file);
   gemmepi__nvrtc_program program = NULL;
   gemmepi__headers headers;
@@ -8410,16 +8159,13 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     options[count++] = "--ptxas-options=-v";
   if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
     options[count++] = "--no-cache";
-  result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
-    headers.names);
+  result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts, headers.names);
   if (!result)
     result = nvrtc->compile_program(program, count, options);
   messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
   if (result)
-    status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-      : GEMMEPI_COMPILE_ERROR,
-      "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
-      nvrtc->get_error_string(result), messages ? messages : "");
+    status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_COMPILE_ERROR,
+      "NVRTC did not compile %s for %s: %s\n%s", file, target->name, nvrtc->get_error_string(result), messages ? messages : "");
   else
     status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
   if (!status && target->keeps_ptx && !target->is_ptx)
@@ -8438,8 +8184,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
 
 /* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
  that is given the whole. */
-static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source,
-  gemmepi__source_set *seen) {
+static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, gemmepi__source_set *seen) {
   const char *const *part;
   *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
   for (part = source->parts; *part; part++) {
@@ -8460,8 +8205,7 @@ static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *s
 }
 
 /* From the allocator, or NULL. */
-static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source,
-  const char *prologue) {
+static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source, const char *prologue) {
   char *data = NULL;
   size_t size = 0;
   int pass;
@@ -8480,8 +8224,7 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
 }
 
 /* Puts NAME.KIND in place of what the folder has of that name. Returns the system's error code. */
-static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind,
-  const void *data, size_t size) {
+static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind, const void *data, size_t size) {
   char file[GEMMEPI__KERNEL_NAME + 8];
   gemmepi__file_piece piece;
   snprintf(file, sizeof file, "%s.%s", name, kind);
@@ -8492,8 +8235,7 @@ static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, c
 
 /* Needs no lock. */
 static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__source *source,
-  const char *prologue, const char *name, const gemmepi__target *target,
-  const gemmepi__image *image) {
+  const char *prologue, const char *name, const gemmepi__target *target, const gemmepi__image *image) {
   const char *ptx = target->is_ptx ? image->data : image->ptx;
   char *text = gemmepi__whole_source(&context->allocator, source, prologue), reason[256];
   gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
@@ -8585,8 +8327,7 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
 
 static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__compiler *compiler) {
   char key[64];
-  gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch),
-    compiler, sizeof *compiler);
+  gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch), compiler, sizeof *compiler);
 }
 
 static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
@@ -8604,8 +8345,7 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
 static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
-  const char *file, const char *prologue, const char *entry,
-  gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry, gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
   void *image = NULL;
@@ -8630,8 +8370,7 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
 }
 
 static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
-  const char *file, const char *prologue, const char *entry,
-  gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry, gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
   gemmepi__target target;
@@ -8688,8 +8427,7 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, const char *name,
-  const gemmepi__kernel **found) {
+  const char *entry, const char *name, const gemmepi__kernel **found) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
   gemmepi__kernel *kernel;
@@ -8805,8 +8543,7 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 /* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
  launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
-  const char *prologue, const char *entry,
-  gemmepi__launch *launch) {
+  const char *prologue, const char *entry, gemmepi__launch *launch) {
   gemmepi_status status;
   char what[160];
   int result = 0;
@@ -8834,8 +8571,7 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
 }
 
 /* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
-static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-  const gemmepi__launch *launch, void **list,
+static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context, const gemmepi__launch *launch, void **list,
   const char *what, gemmepi_stream stream) {
   gemmepi__cu_launch_attribute attribute;
   gemmepi__cu_launch_config config;
@@ -8887,8 +8623,7 @@ static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwis
         "linear_backward"};
 
 /* A new plan's beginning. */
-static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
-  void (*destroy)(gemmepi_plan *plan)) {
+static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind, void (*destroy)(gemmepi_plan *plan)) {
   gemmepi_plan base;
   memset(&base, 0, sizeof base);
   base.kind = kind;
@@ -8899,8 +8634,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
 }
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
-static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
-  gemmepi_plan_kind kind) {
+static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args, gemmepi_plan_kind kind) {
   if (!plan || !args)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
   if (gemmepi__came_by_fork(plan->context))
@@ -8909,8 +8643,7 @@ static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
-    gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
-    gemmepi__plan_kind_names[kind]);
+    gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind], gemmepi__plan_kind_names[kind]);
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
@@ -8957,8 +8690,7 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
 
 /* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
  was quicker, its plan, which is as good. */
-static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-  gemmepi_plan *plan) {
+static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size, gemmepi_plan *plan) {
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);
   other = gemmepi__find_locked(context, key, size);
@@ -9129,8 +8861,7 @@ static int32_t gemmepi__wrap(double value) {
 }
 
 /* count elements from `first` on, `step` apart, to double. */
-static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
-  double *out) {
+static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count, double *out) {
   const gemmepi__float_format *format = gemmepi__format_of(dtype);
   int64_t i;
   if (dtype == GEMMEPI_F32)
@@ -9219,34 +8950,28 @@ static double gemmepi__scale_at(const gemmepi__problem *problem, const gemmepi__
 /* `count` elements of A or B from (outer, k) on, along k or along the rows of A (columns of B), times the scales that change
  along k, or all scales */
 static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand, int64_t item, int64_t outer, int64_t k, int along_k,
-  int all_scales, int64_t count, double *out) {
+  int operand, int64_t item, int64_t outer, int64_t k, int along_k, int all_scales, int64_t count, double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int is_a = operand == GEMMEPI__A;
   int64_t first = gemmepi__index_of(view, item, is_a ? outer : k, is_a ? k : outer), c;
   int contiguous = (is_a == (view->transposed == 0)) == (along_k != 0);
-  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count,
-    out);
+  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, count, out);
   for (c = 0; c < count && view->scale > (all_scales ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
-    out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c,
-      along_k ? k + c : k);
+    out[c] *= gemmepi__scale_at(problem, arguments, operand, item, along_k ? outer : outer + c, along_k ? k + c : k);
 }
 
 /* v = op(A)[rows from i, :] op(B)[:, columns from j] of one item */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j,
-  int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
+  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t rows, int64_t j, int64_t columns, double v[][GEMMEPI__HOST_TILE]) {
   int64_t k, r, c, s;
   memset(v, 0, sizeof tile->v[0]);
   memset(tile->b, 0, sizeof tile->b);
   for (k = 0; k < problem->k; k += GEMMEPI__HOST_DEPTH) {
     int64_t depth = gemmepi__smaller(problem->k - k, GEMMEPI__HOST_DEPTH);
     for (r = 0; r < rows; r++)
-      gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth,
-        tile->a[r]);
+      gemmepi__host_load_factor(problem, arguments, GEMMEPI__A, item, i + r, k, 1, 0, depth, tile->a[r]);
     for (s = 0; s < depth; s++)
-      gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns,
-        tile->b[s]);
+      gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, item, j, k + s, 0, 0, columns, tile->b[s]);
     for (r = 0; r < rows; r++)
       for (s = 0; s < depth; s++)
         for (c = 0; c < GEMMEPI__HOST_TILE; c++)
@@ -9262,20 +8987,17 @@ static double gemmepi__host_scale(const gemmepi__problem *problem, const gemmepi
 
 /* `columns` elements of row i of a matrix or vector, scaled */
 static void gemmepi__host_load(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-  double *out) {
+  int operand, int64_t item, int64_t i, int64_t j, int64_t columns, double *out) {
   const gemmepi__view *view = &problem->views[operand];
   int64_t c;
-  gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1,
-    columns, out);
+  gemmepi__load_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, item, i, j), 1, columns, out);
   if (operand <= GEMMEPI__RESIDUAL && view->scale)
     for (c = 0; c < columns; c++)
       out[c] *= gemmepi__host_scale(problem, arguments, operand, item);
 }
 
 static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand, int64_t item, int64_t i, int64_t j, int64_t columns,
-  const double *v) {
+  int operand, int64_t item, int64_t i, int64_t j, int64_t columns, const double *v) {
   const gemmepi__view *view = &problem->views[operand];
   double scale = gemmepi__host_scale(problem, arguments, operand, item), scaled[GEMMEPI__HOST_TILE];
   int64_t c;
@@ -9316,8 +9038,7 @@ static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned cha
 /* The upstream gradient and the pre-activation, of which one is v and the other aux, into the gradient of a run of one row:
  with GATED of the same columns of both halves. */
 static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int64_t item, int64_t i, int64_t j, int64_t columns, double *first,
-  double *second) {
+  int64_t item, int64_t i, int64_t j, int64_t columns, double *first, double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gated = gemmepi__has(problem, GEMMEPI_GATED), upstream = gemmepi__has(problem, GEMMEPI_UPSTREAM);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
@@ -9330,8 +9051,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
   else
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j, columns, aux[0]);
   if (gated && !upstream)
-    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem),
-      columns, aux[1]);
+    gemmepi__host_load(problem, arguments, GEMMEPI__AUX, item, i, j + gemmepi__half_columns(problem), columns, aux[1]);
   for (c = 0; c < columns; c++) {
     double dy = upstream ? aux[0][c] : first[c];
     double p = upstream ? first[c] : aux[0][c], q = upstream && gated ? second[c] : aux[1][c];
@@ -9347,8 +9067,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
-static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns,
-  double *v) {
+static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns, double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32
@@ -9356,8 +9075,7 @@ static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double fa
         : v[c] * factor;
 }
 
-static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns,
-  double *v) {
+static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns, double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gemmepi__wrap(v[c] + other[c]) : v[c] + other[c];
@@ -9378,8 +9096,7 @@ static void gemmepi__host_scale_sums(const gemmepi__problem *problem, const gemm
 
 /* v up to the activation: from the bare sums, factors, C, bias, and what AUX keeps of it. */
 static void gemmepi__host_finish_product(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-  int64_t columns, double *v) {
+  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j, int64_t columns, double *v) {
   double other[GEMMEPI__HOST_TILE];
   gemmepi__host_scale_sums(problem, arguments, item, i, j, columns, v);
   gemmepi__host_multiply_by(problem, arguments->alpha, columns, v);
@@ -9403,8 +9120,7 @@ static void gemmepi__host_finish_product(const gemmepi__problem *problem, const 
 }
 
 /* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
-static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first,
-  double *second) {
+static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first, double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
   int64_t c;
@@ -9424,22 +9140,19 @@ static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t colum
 /* The whole epilogue on a run of one row, with GATED on the same columns of both halves: the bare sums go in and what
  D stores comes out. */
 static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j,
-  int64_t columns, double *const v[2]) {
+  gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j, int64_t columns, double *const v[2]) {
   int64_t half_columns = gemmepi__half_columns(problem);
   double other[GEMMEPI__HOST_TILE];
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++)
-    gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns,
-      v[half]);
+    gemmepi__host_finish_product(problem, arguments, tile, item, i, j + half * half_columns, columns, v[half]);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD))
     gemmepi__host_backward(problem, arguments, item, i, j, columns, v[0], v[1]);
   else
     gemmepi__host_forward(problem, columns, v[0], v[1]);
   for (half = 0; half < gemmepi__halves_out(problem); half++) {
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
-        columns, other);
+      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns, columns, other);
       gemmepi__host_add(problem, other, columns, v[half]);
     }
     gemmepi__host_amax(&tile->amax_d, columns, v[half]);
@@ -9484,8 +9197,7 @@ typedef struct gemmepi__host_given {
 
 /* A tile of D, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
 static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item,
-  int64_t i, int64_t j, int64_t columns,
+  const gemmepi__host_given *given, gemmepi__host_tile *tile, int64_t item, int64_t i, int64_t j, int64_t columns,
   gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
   int64_t rows = gemmepi__smaller(problem->m - i, GEMMEPI__HOST_TILE), r, c;
   int64_t half_columns = gemmepi__half_columns(problem);
@@ -9495,8 +9207,7 @@ static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmep
     if (!given)
       gemmepi__host_multiply(problem, arguments, tile, item, i, rows, from, columns, tile->v[half]);
     for (r = 0; given && r < rows; r++)
-      gemmepi__load_run(given->view->dtype, given->data,
-        gemmepi__index_of(given->view, item, i + r, from), 1, columns,
+      gemmepi__load_run(given->view->dtype, given->data, gemmepi__index_of(given->view, item, i + r, from), 1, columns,
         tile->v[half][r]);
   }
   for (r = 0; r < rows; r++) {
@@ -9508,8 +9219,7 @@ static void gemmepi__host_tile_row(const gemmepi__problem *problem, const gemmep
       for (c = 0; c < columns && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
         gemmepi__add_to(&sums[half][c], v[half][c]);
       if (!(problem->flags & GEMMEPI__ONLY_SUMS))
-        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns,
-          columns, v[half]);
+        gemmepi__host_store(problem, arguments, GEMMEPI__D, item, i + r, j + half * half_columns, columns, v[half]);
     }
   }
 }
@@ -9565,8 +9275,7 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
       if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && item + 1 < problem->batch))
         continue;
       for (half = 0; half < gemmepi__halves_out(problem); half++)
-        gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns,
-          sums[half]);
+        gemmepi__host_store_sums(problem, arguments, item, j + half * half_columns, columns, sums[half]);
     }
   }
   if (!gemmepi__is_empty(problem)) {
@@ -9636,8 +9345,7 @@ typedef struct gemmepi__loops {
   int64_t index[GEMMEPI__MAX_RANK]; /* where in the nest the next run begins */
 } gemmepi__loops;
 
-static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
-  const double *values) {
+static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count, const double *values) {
   int64_t i;
   if (step == 1)
     gemmepi__store_run(dtype, base, first, count, values);
@@ -9707,8 +9415,7 @@ static void gemmepi__host_map(gemmepi__loops *loops) {
       for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
         gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
-          gemmepi__loops_first(loops, t), nest->stride[t][0], count,
-          values[t]);
+          gemmepi__loops_first(loops, t), nest->stride[t][0], count, values[t]);
     }
   } while (gemmepi__loops_next(loops, 0));
 }
@@ -9825,8 +9532,7 @@ static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
 }
 
 /* A run along k of a or y: where it begins. */
-static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride,
-  const int64_t *index) {
+static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride, const int64_t *index) {
   int64_t first = 0;
   int d;
   for (d = 0; d < scaled->rank; d++)
@@ -9838,10 +9544,8 @@ static void *gemmepi__scaled_base(const gemmepi__scaled *scaled, int t) {
   return (char *)scaled->pointers[t] + scaled->task->operands[t].offset;
 }
 
-static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count,
-  double *values) {
-  gemmepi__load_run(
-    scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
+static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count, double *values) {
+  gemmepi__load_run(scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
     gemmepi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
 }
 
@@ -9871,10 +9575,8 @@ static void gemmepi__scaled_cast(const gemmepi__scaled *scaled, double factor, d
       gemmepi__scaled_load(scaled, index, count, values);
       for (j = 0; j < count; j++)
         values[j] = values[j] * factor / divisor;
-      gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype,
-        gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
-        gemmepi__scaled_first(scaled, scaled->y_stride, index),
-        scaled->y_stride[scaled->k], count, values);
+      gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype, gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
+        gemmepi__scaled_first(scaled, scaled->y_stride, index), scaled->y_stride[scaled->k], count, values);
     }
   } while (gemmepi__scaled_next(scaled, index));
 }
@@ -9920,14 +9622,12 @@ static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
       scaled->end[row] = gemmepi__smaller(i + high, rows);
       scaled->begin[k] = j;
       scaled->end[k] = gemmepi__smaller(j + wide, scaled->extent[k]);
-      scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i
-        : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
+      scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
         : i / 128 * line + j / 128);
       gemmepi__scaled_run(scaled);
     }
   }
-  return first + (mode == GEMMEPI_SCALE_OUTER        ? rows
-    : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
+  return first + (mode == GEMMEPI_SCALE_OUTER        ? rows : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
     : gemmepi__steps_of_128(rows) * line);
 }
 
@@ -10212,8 +9912,7 @@ static int gemmepi__task_is_exact(const gemmepi__task *task) {
 
 /* type_of_output: what operations.cuh takes an output for, 0 for its own. */
 static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
-  const gemmepi__nest *nest, int accumulator, int cast,
-  int type_of_output) {
+  const gemmepi__nest *nest, int accumulator, int cast, int type_of_output) {
   static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
   int t;
   gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
@@ -10226,8 +9925,7 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     int dtype = gemmepi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
     if (t >= GEMMEPI__OUT_Y && type_of_output)
       dtype = type_of_output;
-    gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t],
-      gemmepi__dtype((gemmepi_dtype)dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
   }
 }
 
@@ -10242,8 +9940,7 @@ static void gemmepi__name_operation(const gemmepi__task *task, int operation, co
   else if (task->activation)
     gemmepi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
   else if (from != to)
-    gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type,
-      gemmepi__dtype((gemmepi_dtype)to)->name);
+    gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type, gemmepi__dtype((gemmepi_dtype)to)->name);
   else
     gemmepi__name_kernel(launch, "%s_%s_%s", stem, name, type);
 }
@@ -10256,12 +9953,10 @@ static int gemmepi__first_dtype(const gemmepi__nest *nest) {
 }
 
 /* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
-static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
-  int vector) {
+static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis, int vector) {
   int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
   int d;
-  if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes ||
-    nest->offset[t] % bytes)
+  if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes || nest->offset[t] % bytes)
     return 0;
   for (d = 0; d < nest->rank; d++)
     if (d != axis && nest->stride[t][d] * size % bytes)
@@ -10304,10 +9999,8 @@ static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gem
   loop->contiguous.count = nest->extent[0];
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__LOOP_AT_ONCE);
-  gemmepi__append(defines,
-    "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
-  return gemmepi__divide_up(nest->extent[0],
-    (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
+  gemmepi__append(defines, "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
+  return gemmepi__divide_up(nest->extent[0], (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
 }
 
 /* >>tiles */
@@ -10406,8 +10099,7 @@ static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop
 }
 
 /* The number of blocks, or -1. */
-static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector,
-  gemmepi__text *defines) {
+static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector, gemmepi__text *defines) {
   gemmepi__nest *nest = &loop->nest;
   gemmepi__strided_params *params = &loop->strided;
   /* the more tensors, the fewer elements fit registers */
@@ -10415,8 +10107,7 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
   int per_thread = vector * (inputs == 4 ? 1 : inputs > 1 || vector == 8 ? 2 : 4);
   unsigned modes = 0;
   int64_t blocks, tiles_i, tiles_j;
-  for (;
-    gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second) < GEMMEPI__FULL_USE / 2 &&
+  for (; gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second) < GEMMEPI__FULL_USE / 2 &&
     per_thread > vector;)
     per_thread /= 2; /* small matrices leave large tiles empty */
   if (second > 1)
@@ -10460,8 +10151,7 @@ static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t
   int vector;
   gemmepi__take_nest(task, outputs, &loop->nest);
   vector = gemmepi__vector_of(gemmepi__largest_size(&loop->nest, ~0u));
-  gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
-    gemmepi__loop_cast(task), 0);
+  gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator, gemmepi__loop_cast(task), 0);
   if (gemmepi__is_contiguous(task, &loop->nest, vector))
     blocks = gemmepi__describe_contiguous(loop, vector, defines);
   else
@@ -10481,19 +10171,15 @@ static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmep
   gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
   if (status)
     return status;
-  gemmepi__name_operation(task, task->operation,
-    loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
-    gemmepi__first_dtype(&loop->nest),
-    task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
-    : gemmepi__first_dtype(&loop->nest),
-    &loop->launch);
+  gemmepi__name_operation(task, task->operation, loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
+    gemmepi__first_dtype(&loop->nest), task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
+    : gemmepi__first_dtype(&loop->nest), &loop->launch);
   return gemmepi__get_kernel(context, "elementwise.cu", prologue,
     loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
 }
 
 static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
-  const gemmepi__operation_params *operation, void *const *pointers,
-  gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers, gemmepi_stream stream) {
   static const char what[] = "an element-wise operation";
   gemmepi__contiguous_params contiguous;
   gemmepi__strided_params strided;
@@ -10546,8 +10232,7 @@ static void gemmepi__take_axes(const gemmepi__nest *nest, int summed, gemmepi__a
 static int gemmepi__sums_vectors(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
   int t;
   for (t = 0; t < GEMMEPI__OUT_Y; t++)
-    if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 &&
-      !gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
+    if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 && !gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
       return 0;
   return vector > 1;
 }
@@ -10567,8 +10252,7 @@ static unsigned gemmepi__lanes_of_line(int64_t lines) {
 }
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
-static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted,
-  int64_t *parts) {
+static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted, int64_t *parts) {
   gemmepi__sum_params *params = &step->params;
   int64_t innermost = gemmepi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
   params->kept_count = gemmepi__nest_count(&step->nest, 0);
@@ -10621,13 +10305,10 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
   gemmepi__take_axes(nest, 0, &step->params.kept);
   gemmepi__take_axes(nest, 1, &step->params.summed);
   status = gemmepi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
-  gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0,
-    of);
+  gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
   gemmepi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
-  gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
-  gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n",
-    *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
+  gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+  gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
   gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__SUM_AT_ONCE);
@@ -10637,8 +10318,7 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
 }
 
 static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const gemmepi__task *task,
-  int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
-  int64_t *parts) {
+  int operation, int64_t blocks_wanted, gemmepi__sum_step *step, int64_t *parts) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
@@ -10651,8 +10331,7 @@ static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const ge
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
-static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts,
-  gemmepi__sum_step *second) {
+static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts, gemmepi__sum_step *second) {
   const gemmepi__nest *from = &first->nest;
   gemmepi__nest *nest = &second->nest;
   int64_t dense = 1;
@@ -10701,15 +10380,13 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
     status = gemmepi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
   }
   if (!status)
-    status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first,
-      &parts);
+    status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first, &parts);
   return status;
 }
 
 /* partials: workspace of partial_bytes */
 static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
-  const gemmepi__operation_params *operation, void *const *pointers,
-  void *partials, gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers, void *partials, gemmepi_stream stream) {
   static const char what[] = "a sum over axes";
   gemmepi__sum_params params = sum->first.params;
   void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
@@ -10761,8 +10438,7 @@ static int64_t gemmepi__scale_count(const gemmepi__task *task) {
   int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
         : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
         : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
-        ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
-          gemmepi__times(gemmepi__divide_up(steps, 4), 4))
+        ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE), gemmepi__times(gemmepi__divide_up(steps, 4), 4))
         : 1;
   for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
     count = gemmepi__times(count, task->shape[d]);
@@ -10786,8 +10462,7 @@ static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemme
 }
 
 /* Whether a run of `vector` elements along the fast axis begins at a multiple of its size. */
-static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params,
-  int tensor, int vector) {
+static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params, int tensor, int vector) {
   const gemmepi__operand *operand = &task->operands[tensor];
   const long long *stride = tensor == GEMMEPI__IN_A ? params->stride_a : params->stride_y;
   int64_t size = gemmepi__size_of(operand->dtype), bytes = size * vector;
@@ -10806,12 +10481,9 @@ typedef struct gemmepi__scaled_way {
   int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
-static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
-  const gemmepi__scaled_way *way) {
-  gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
-  gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
+static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task, const gemmepi__scaled_way *way) {
+  gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
+  gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
   gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
   gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
@@ -10830,8 +10502,7 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
   launch->threads_x = (unsigned)(4 * way->slow);
   launch->threads_y = 1;
   gemmepi__name_operation(task, task->operation, way->stores ? "gemmepi_scaled" : "gemmepi_scaled_amax",
-    task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
-    launch);
+    task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype, launch);
   return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
@@ -10887,8 +10558,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
-  gemmepi__scaled_step *step) {
+static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task, gemmepi__scaled_step *step) {
   gemmepi__scaled_way first, second;
   gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
   if (!status && step->is_two)
@@ -10897,15 +10567,13 @@ static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemm
 }
 
 /* Sets the numbers that launches take the largest of to 0. */
-static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes,
-  gemmepi_stream stream) {
+static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes, gemmepi_stream stream) {
   int result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)amax, 0, bytes, stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
-  const gemmepi_elementwise_args *args, void *const *pointers,
-  void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers, void *workspace, gemmepi_stream stream) {
   static const char what[] = "a cast with scales";
   gemmepi__scaled_params params = cast->params;
   gemmepi_status status = GEMMEPI_OK;
@@ -11045,8 +10713,7 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
-  const gemmepi_elementwise_desc *desc,
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   gemmepi_plan **result) {
   gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
@@ -11077,8 +10744,7 @@ static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", 
         {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
         {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
-static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args) {
+static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan, const gemmepi_elementwise_args *args) {
   const gemmepi__task *task = &plan->task;
   const void *given[3];
   int64_t count = gemmepi__scale_count(task);
@@ -11102,14 +10768,11 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
       if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
         base + (uintptr_t)plan->reach[t].low < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
-          row->name, given[i], (gemmepi__ull)(end - begin),
-          gemmepi__tensor_names[t]);
+          row->name, given[i], (gemmepi__ull)(end - begin), gemmepi__tensor_names[t]);
     }
-    if (i < 2 && given[i] && given[2] &&
-      begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
+    if (i < 2 && given[i] && given[2] && begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
       (uintptr_t)given[2] < end)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name,
-        given[i], given[2]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name, given[i], given[2]);
   }
   return GEMMEPI_OK;
 }
@@ -11121,15 +10784,13 @@ static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input
      memcmp(p->stride, q->stride, sizeof p->stride) == 0;
 }
 
-static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers,
-  int output, int other) {
+static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers, int output, int other) {
   const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
   intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
   intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
   int64_t distance;
   int shares;
-  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
-    q->low == q->high)
+  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high || q->low == q->high)
     return GEMMEPI_OK;
   distance = q_base + plan->task.operands[other].offset - (p_base + plan->task.operands[output].offset);
   if (distance == 0 && gemmepi__is_in_place(&plan->task, output, other))
@@ -11137,17 +10798,14 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
   shares = gemmepi__layouts_share(&p->layout, &q->layout, distance);
   if (!shares)
     return GEMMEPI_OK;
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
     "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
     gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
-    gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base,
-    gemmepi__if_undecided(shares));
+    gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base, gemmepi__if_undecided(shares));
 }
 
-static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, int one_shot,
-  void *const *pointers) {
+static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, int one_shot, void *const *pointers) {
   const gemmepi__task *task = &plan->task;
   gemmepi_status status = GEMMEPI_OK;
   int t, other;
@@ -11155,19 +10813,15 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
     int given = (int)(task->given >> t & 1), size = gemmepi__size_of(task->operands[t].dtype);
     int alignment = size > task->alignment ? size : task->alignment;
     if (!given && pointers[t])
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given, but the plan has no such tensor",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor",
         gemmepi__tensor_names[t]);
     if (!given)
       continue;
     if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        one_shot ? "%s.data is NULL, and so is args.%s"
-        : "args.%s is NULL; a plan's run does not take a tensor's own data",
-        gemmepi__tensor_names[t], gemmepi__tensor_names[t]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, one_shot ? "%s.data is NULL, and so is args.%s"
+        : "args.%s is NULL; a plan's run does not take a tensor's own data", gemmepi__tensor_names[t], gemmepi__tensor_names[t]);
     if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
-      return gemmepi__fail(
-        GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
+      return gemmepi__fail(GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
         gemmepi__tensor_names[t], pointers[t], alignment,
         alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
   }
@@ -11180,8 +10834,7 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
 
 /* >>running */
 
-static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
-  void *pointers[GEMMEPI__TENSORS]) {
+static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
   const void *inputs[GEMMEPI__OUT_Y];
   inputs[GEMMEPI__IN_A] = args->a;
   inputs[GEMMEPI__IN_B] = args->b;
@@ -11195,8 +10848,7 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
 }
 
 static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers,
-  void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers, void *workspace, gemmepi_stream stream) {
   gemmepi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
@@ -11207,19 +10859,16 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
   operation.scale = args->scale;
   operation.amax = args->amax;
   for (i = 0; i < plan->sum_count && !status; i++)
-    status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace,
-      stream);
+    status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace, stream);
   if (!status && operation.amax)
-    status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task),
-      stream);
+    status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task), stream);
   if (!status && plan->loop.launch.function)
     status = gemmepi__run_loop(plan->base.context, &plan->loop, &operation, pointers, stream);
   return status;
 }
 
 /* Workspace is an output like any other. */
-static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args,
+static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
   void *const *pointers) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
   int t;
@@ -11230,23 +10879,18 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
   for (t = 0; t < GEMMEPI__TENSORS; t++) {
     uintptr_t base =
       gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
-    if (base && begin < base + (uintptr_t)plan->reach[t].high &&
-      base + (uintptr_t)plan->reach[t].low < end)
+    if (base && begin < base + (uintptr_t)plan->reach[t].high && base + (uintptr_t)plan->reach[t].low < end)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s",
-        args->workspace, (gemmepi__ull)plan->workspace_size,
-        gemmepi__tensor_names[plan->task.operands[t].pointer]);
+        args->workspace, (gemmepi__ull)plan->workspace_size, gemmepi__tensor_names[plan->task.operands[t].pointer]);
   }
-  if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
-    (uintptr_t)args->y_scale < end)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
+  if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) && (uintptr_t)args->y_scale < end)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
       args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers,
-  gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers, gemmepi_stream stream) {
   gemmepi__block *block;
   gemmepi_status status;
   if (plan->workspace_size == 0)
@@ -11255,8 +10899,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
     status = gemmepi__check_own_workspace(plan, args, pointers);
     return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
   }
-  block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size,
-    "gemmepi_plan_prepare");
+  block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size, "gemmepi_plan_prepare");
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
   status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
@@ -11280,8 +10923,7 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
 
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, int one_shot,
-  gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, int one_shot, gemmepi_stream stream) {
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__entry entry;
   gemmepi_status status;
@@ -11289,12 +10931,9 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
   if (args->weight != 0 && gemmepi__task_has(&plan->task, GEMMEPI__IN_W))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL",
-      args->weight);
-  if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP &&
-    plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.weight is %g; the operation %s has none: leave it 0", args->weight,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL", args->weight);
+  if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP && plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0", args->weight,
       gemmepi__operation(plan->task.operation)->name);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, one_shot, pointers);
@@ -11304,8 +10943,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     return status;
 #ifndef GEMMEPI_NO_HOST
   if (plan->route == GEMMEPI_ROUTE_HOST) {
-    gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale,
-      args->amax);
+    gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale, args->amax);
     return GEMMEPI_OK;
   }
 #endif
@@ -11320,16 +10958,14 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
-  const gemmepi_elementwise_args *args,
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
   gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
   return status ? status
         : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
 }
 
-static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
-  gemmepi_stream stream) {
+static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan, gemmepi_stream stream) {
   return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
 }
 
@@ -11410,8 +11046,7 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
 /* >>short calls */
 
 /* Zeroed, but for what the operation is. */
-static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
-  const gemmepi_tensor *y) {
+static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a, const gemmepi_tensor *y) {
   gemmepi_elementwise_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.operation = operation;
@@ -11427,8 +11062,7 @@ static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double param
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
-  double parameter, const gemmepi_tensor *a,
-  const gemmepi_tensor *y, gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11436,9 +11070,7 @@ GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
-  double parameter, const gemmepi_tensor *a,
-  const gemmepi_tensor *dy, const gemmepi_tensor *da,
-  gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a, const gemmepi_tensor *dy, const gemmepi_tensor *da, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11448,8 +11080,7 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 }
 
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
-  const gemmepi_tensor *a, const gemmepi_tensor *b,
-  const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *a, const gemmepi_tensor *b, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
   desc.activation = activation;
   desc.axis = split_dim;
@@ -11458,8 +11089,7 @@ GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilo
 }
 
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
-  const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
-  const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *b, const gemmepi_tensor *w, double weight, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
@@ -11535,8 +11165,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
 
 static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
   const gemmepi__operand *operand = &task->operands[t];
-  gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t],
-    gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+  gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
   gemmepi__append_shape(text, task->rank, operand->stride);
   if (operand->pointer != t)
     gemmepi__append(text, ", the second operand in %s", gemmepi__tensor_names[operand->pointer]);
@@ -11549,18 +11178,14 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwis
   const gemmepi__nest *nest = &plan->loop.nest;
   int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
   if (plan->loop.is_contiguous) {
-    gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
-      (long long)nest->extent[0], vector);
+    gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n", (long long)nest->extent[0], vector);
     return;
   }
-  gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
-    plan->loop.tile_j, plan->loop.tile_i);
+  gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank, plan->loop.tile_j, plan->loop.tile_i);
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__nest_has(nest, t))
-      gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
-        modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
-  gemmepi__append(text, " not contiguous: %s\n",
-    nest->rank > 1 ? "the tensors do not merge into one line"
+      gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t], modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
+  gemmepi__append(text, " not contiguous: %s\n", nest->rank > 1 ? "the tensors do not merge into one line"
     : "a tensor is not dense or not aligned");
 }
 
@@ -11584,8 +11209,7 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
     const gemmepi__axis_sum *sum = &plan->sums[i];
     gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
       gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
-      (long long)gemmepi__nest_count(&sum->first.nest, 1),
-      sum->first.is_kept ? "kept" : "added up",
+      (long long)gemmepi__nest_count(&sum->first.nest, 1), sum->first.is_kept ? "kept" : "added up",
       sum->second.launch.function ? "by way of partial sums" : "one launch");
   }
   if (plan->loop.launch.function)
@@ -11614,8 +11238,7 @@ typedef struct gemmepi__sums {
   size_t partial_bytes; /* between the two */
 } gemmepi__sums;
 
-static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data,
-  size_t size) {
+static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, int rows, char *data, size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
   gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
   gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", scale);
@@ -11625,8 +11248,7 @@ static void gemmepi__reduce_prologue(int x, int scale, int out, int accumulate, 
 
 /* One launch of reduce.cu: items * parts sums of x's columns, or of its rows. */
 static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_rows, int64_t items, int x_dtype,
-  int scale, int out_dtype, int accumulate,
-  const gemmepi__reduce_params *params, gemmepi__launch *launch) {
+  int scale, int out_dtype, int accumulate, const gemmepi__reduce_params *params, gemmepi__launch *launch) {
   int64_t tiles = along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), items, 0);
   int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
@@ -11638,8 +11260,7 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, int along_row
   launch->threads_y = along_rows ? 1 : (unsigned)rows;
   gemmepi__reduce_prologue(x_dtype, scale, out_dtype, accumulate, rows, prologue, sizeof prologue);
   gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", along_rows ? "rows" : "columns",
-    gemmepi__dtype((gemmepi_dtype)x_dtype)->name,
-    gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)x_dtype)->name, gemmepi__dtype((gemmepi_dtype)out_dtype)->name);
   return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
     along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
@@ -11666,8 +11287,7 @@ static gemmepi_status gemmepi__build_sum_of_lines(gemmepi_context *context, cons
 /* Sums `items` matrices of first_params into `groups` rows of bias_grad (as many, or one). Directly where each sum is one
  block's; else by way of partial sums in F64, of which a second launch adds up `lines` for each group. */
 static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gemmepi__problem *problem,
-  int along_rows, int x_dtype, int scale, int64_t items,
-  int64_t groups, gemmepi__sums *sums) {
+  int along_rows, int x_dtype, int scale, int64_t items, int64_t groups, gemmepi__sums *sums) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   gemmepi__reduce_params *first = &sums->first_params;
   int64_t lines = gemmepi__times(items / groups, first->parts);
@@ -11684,8 +11304,7 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
 
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
  each: fewer are not worth the second launch. */
-static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
-  gemmepi__reduce_params *params) {
+static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items, gemmepi__reduce_params *params) {
   int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t there = gemmepi__times(tiles, items);
   int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
@@ -11730,16 +11349,14 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
   params->columns = view->length;
   if (!along_rows)
     gemmepi__choose_parts(context, problem->batch, params);
-  return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch,
-    groups, sums);
+  return gemmepi__build_sums_of(context, problem, along_rows, view->dtype, view->scale, problem->batch, groups, sums);
 }
 
 /* Of BGRAD's lines of sums in the accumulator's type, row_tiles for each item. */
 static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_tiles) {
   if (!gemmepi__has(problem, GEMMEPI_BGRAD))
     return 0;
-  return gemmepi__bytes_for(
-    gemmepi__times(gemmepi__times(problem->batch, row_tiles), problem->views[GEMMEPI__BIAS_GRAD].length),
+  return gemmepi__bytes_for(gemmepi__times(gemmepi__times(problem->batch, row_tiles), problem->views[GEMMEPI__BIAS_GRAD].length),
     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
@@ -11763,8 +11380,7 @@ static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
-  const gemmepi__arguments *arguments, void *left, void *between,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *left, void *between, gemmepi_stream stream) {
   static const char what[] = "the sums of bias_grad";
   gemmepi__reduce_params params = sums->first_params;
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
@@ -11883,10 +11499,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
   int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
        gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
   size_t i;
-  gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
-    (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
-  gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
-    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
+  gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n", (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
+  gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
     gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gemmepi__epilogue_matrices[i].name,
       gemmepi__type_name(problem, gemmepi__epilogue_matrices[i].operand));
@@ -11973,8 +11587,7 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
   int operand, result = 0;
   for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
     if (gemmepi__has_operand(problem, operand))
-      result = context->driver.memset_d8_async(
-        (gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
+      result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
         (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
@@ -12049,8 +11662,7 @@ static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi
   return rows;
 }
 
-static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__pass *pass) {
+static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__pass *pass) {
   int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
       row_tiles, tiles;
   unsigned threads_x = 1, threads_y;
@@ -12077,19 +11689,16 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
   return GEMMEPI_OK;
 }
 
-static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
-  int applied) {
+static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts, int applied) {
   int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
-  gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
-    parts);
+  gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0, parts);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
 }
 
 /* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
  has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__view *product, int parts, int applied,
-  gemmepi__pass *pass) {
+  const gemmepi__view *product, int parts, int applied, gemmepi__pass *pass) {
   char prologue[1024], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -12106,11 +11715,9 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   /* the product has taken scales that change along k */
   gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
-  gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
+  gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
   gemmepi__append_pass_defines(&text, problem, parts, applied);
-  gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
-    gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
+  gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
     gemmepi__name_of_epilogue(problem, product->dtype, words));
   return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
@@ -12127,8 +11734,7 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int pa
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-  const gemmepi__arguments *arguments, void *product, void *partials,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *product, void *partials, gemmepi_stream stream) {
   gemmepi__pass_params params = pass->params;
   gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
   params.product.data = product;
@@ -12186,14 +11792,12 @@ static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t
 
 /* The copy of an operand as `view`; its kernel has so many blocks. */
 static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
-  const gemmepi__view *view, int64_t blocks,
-  gemmepi__convert *convert) {
+  const gemmepi__view *view, int64_t blocks, gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   int64_t size = view->bits / 8;
   if (view->bytes / size / 16 >
     from->bytes + 4096) /* items overlap: they would be written out one by one */
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "an operand's items overlap, and converted they would be far larger");
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand's items overlap, and converted they would be far larger");
   convert->bytes = gemmepi__bytes_for(view->bytes, 1);
   convert->params.x = gemmepi__kernel_matrix_of(from);
   convert->params.out = gemmepi__kernel_matrix_of(view);
@@ -12212,8 +11816,7 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
 static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
   gemmepi__view *view, gemmepi__convert *convert) {
   *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
-  return gemmepi__lay_out_copy(
-    problem, operand, view,
+  return gemmepi__lay_out_copy(problem, operand, view,
     gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
 }
 
@@ -12229,8 +11832,7 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
   gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-  gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
-    gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
+  gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s", gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
     gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
@@ -12274,8 +11876,7 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
   status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
   gemmepi__transpose_prologue(prologue, sizeof prologue);
   return status ? status
-        : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
-          &pack->launch);
+        : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose", &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -12334,8 +11935,7 @@ static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candi
 }
 
 /* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
-static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates,
-  gemmepi_route route) {
+static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates, gemmepi_route route) {
   const gemmepi__candidate *least = NULL;
   int i;
   for (i = 0; i < candidates->count; i++) {
@@ -12456,11 +12056,8 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 
 /* What the kernels multiply. */
 static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
-  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-    problem->common == GEMMEPI_F16   ? "f16"
-    : problem->common == GEMMEPI_F32 ? "tf32"
-    : "bf16",
-    (int)problem->views[GEMMEPI__A].bits / 8);
+  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n", problem->common == GEMMEPI_F16   ? "f16"
+    : problem->common == GEMMEPI_F32 ? "tf32" : "bf16", (int)problem->views[GEMMEPI__A].bits / 8);
 }
 
 /* Stages that all of k fills. */
@@ -12487,8 +12084,7 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   if (context->arch != 90)
     return "its kernel is for compute capability 9.0";
-  if (a->dtype != b->dtype ||
-    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
+  if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
     return "a and b are not both BF16, both F16 or both F32 with TF32";
   if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
     return "wgmma takes TF32 only where the elements along k lie side by side";
@@ -12556,15 +12152,13 @@ static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
 /* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
 static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return gemmepi__has(problem, GEMMEPI_BGRAD_A)
-       ? gemmepi__divide_up(gemmepi__half_columns(problem),
-         shape->tile_n / gemmepi__halves_in(problem))
+       ? gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem))
        : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
 /* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
-static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-  int applied) {
+static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
   if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
     GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
@@ -12601,8 +12195,7 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
-  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-    !problem->views[GEMMEPI__A].transposed) ||
+  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m, !problem->views[GEMMEPI__A].transposed) ||
      gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -12629,8 +12222,7 @@ static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const 
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
-  return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
-    (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+  return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) + (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
 /* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
@@ -12681,8 +12273,7 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
   return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
      fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
      gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
-     (gemmepi__has(problem, GEMMEPI_AUX)
-       ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
+     (gemmepi__has(problem, GEMMEPI_AUX) ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
        : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
@@ -12696,8 +12287,7 @@ static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemm
   if ((epilogue & anew) == anew)
     return 1;
   return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
-     (!gemmepi__activation_costs(epilogue) ||
-       gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
+     (!gemmepi__activation_costs(epilogue) || gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
      !gemmepi__wants_exact(problem) && fused->shape.tile_n <= 128 &&
      !gemmepi__loads_bias_ahead(problem, fused);
 }
@@ -12717,8 +12307,7 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
   int64_t *rows, int64_t *columns) {
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
-  *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
-    (int64_t)shape->tile_n / halves * shape->cluster_n);
+  *columns = gemmepi__divide_up(gemmepi__half_columns(problem), (int64_t)shape->tile_n / halves * shape->cluster_n);
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -12732,22 +12321,19 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 }
 
 /* What shapes of few registers, and units of 64 columns, do not do. */
-static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-  int applied) {
+static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
   int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
   int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
     gemmepi__aux_is_mask(problem->epilogue));
-  if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-    GEMMEPI_RESIDUAL) ||
+  if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
     !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
     gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
     return 0;
-  if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-    (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
+  if (gemmepi__has(problem, GEMMEPI_BGRAD) && (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
     return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
   if (shape->tile_n > 192 && (!all_staged || backward))
     return 0; /* an epilogue behind nothing, at its slowest */
@@ -12809,8 +12395,7 @@ static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi_
  2048, and wider tiles do not care. */
 static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return shape->cluster_n > 1 && shape->tile_n == 128 &&
-     (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
-       problem->k > 2048);
+     (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) || problem->k > 2048);
 }
 
 /* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
@@ -12831,8 +12416,7 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
   double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
   double columns =
     halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
-  return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
-    columns / shape->cluster_m * gemmepi__load_slowness(b)) *
+  return (rows / shape->cluster_n * gemmepi__load_slowness(a) + columns / shape->cluster_m * gemmepi__load_slowness(b)) *
      GEMMEPI__SM90_LINE / 54;
 }
 
@@ -12860,8 +12444,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double slowed =
     (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
   double cycles = 2850, tile = steps * multiply + 500;
-  if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
-    !gemmepi__gains_side_by_side(problem, shape))
+  if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
     slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
   if (shape->ping_pong)
@@ -12876,15 +12459,13 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
 }
 
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-  const gemmepi__problem *problem, int applied,
-  double *microseconds) {
+  const gemmepi__problem *problem, int applied, double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
     const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
     double time;
-    if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
-      gemmepi__cluster_blocks(shape) > context->multiprocessors))
+    if (i && (!gemmepi__shape_takes(problem, shape, applied) || gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
     if (!best || time < *microseconds) {
@@ -12913,8 +12494,7 @@ static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi
     high++;
   if (writes_two && stays)
     high = gemmepi__divide_up(high, 2);
-  else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two &&
-    gemmepi__halves_out(problem) == 1)
+  else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two && gemmepi__halves_out(problem) == 1)
     high *= 2;
   bands = (rows + high / 2) / high;
   return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
@@ -12987,8 +12567,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
-  const gemmepi__view *view, int halves, int promotion,
-  gemmepi__tensor_map *map) {
+  const gemmepi__view *view, int halves, int promotion, gemmepi__tensor_map *map) {
   gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
   uint64_t line = gemmepi__map_line(view);
   shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
@@ -13004,8 +12583,7 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
 
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
  up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
-static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-  gemmepi__sm90 *fused) {
+static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem, gemmepi__sm90 *fused) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   const gemmepi__sm90_shape *shape = &fused->shape;
   const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -13024,28 +12602,21 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
       gemmepi__halves_out(problem), written, &fused->params.d);
   if (!result && (moved & 2 || fused->loaded & 1))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
-      &fused->params.aux);
+      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written, &fused->params.aux);
   if (!result && (fused->loaded & 2))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
       gemmepi__halves_out(problem), read, &fused->params.residual);
   return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
-static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-  const gemmepi__sm90 *fused) {
+static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   const gemmepi__sm90_shape *shape = &fused->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
-  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-    shape->tile_n);
-  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
-    shape->ping_pong);
-  gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
-    shape->cluster_n);
-  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
-    fused->buffers);
-  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
-    fused->loaded);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages, shape->ping_pong);
+  gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m, shape->cluster_n);
+  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split, fused->buffers);
+  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged, fused->loaded);
   gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
     gemmepi__loads_bias_ahead(problem, fused));
   gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
@@ -13057,19 +12628,14 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
   gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
   if (fused->summed)
-    gemmepi__append(text,
-      "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
-      "#define GEMMEPI_SUMS_ADD %d\n",
-      fused->summed,
-      gemmepi__sums_items(problem) ? "F64"
-      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
+    gemmepi__append(text, "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n#define GEMMEPI_SUMS_ADD %d\n", fused->summed,
+      gemmepi__sums_items(problem) ? "F64" : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
       gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append_operands(text, problem);
 }
 
-static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm90 *fused) {
+static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm90 *fused) {
   int dtype = problem->common;
   char prologue[2048], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
@@ -13123,8 +12689,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
 }
 
 /* What is left of bias_grad when the kernel has run. */
-static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm90 *fused) {
+static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm90 *fused) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   if (!fused->summed)
     return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
@@ -13137,8 +12702,7 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm90_shape *shape, int applied,
-  gemmepi__sm90 *fused) {
+  const gemmepi__sm90_shape *shape, int applied, gemmepi__sm90 *fused) {
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
   gemmepi__cut_up(problem, shape, applied, fused);
@@ -13167,8 +12731,7 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm90 *fused, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   const gemmepi__driver *driver = &context->driver;
   void *const *pointers = arguments->pointers;
   char *between = gemmepi__past(workspace, fused->partial_bytes);
@@ -13205,8 +12768,7 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
 
 /* >>in words */
 
-static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
-  const gemmepi__sm90 *sm90) {
+static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
   const gemmepi__sm90_shape *shape = &sm90->shape;
   gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
     sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
@@ -13276,8 +12838,7 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   if (context->arch < 80)
     return "its kernels are for compute capability 8.0 and later";
-  if (a->dtype != b->dtype ||
-    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
+  if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
     return "a and b are not both BF16, both F16 or both F32";
   return gemmepi__extents_rule(problem);
 }
@@ -13317,8 +12878,7 @@ static int gemmepi__is_fma(const gemmepi__problem *problem) {
   return gemmepi__sm80_kind(problem) == GEMMEPI__OF_F32;
 }
 
-static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-  int arch) {
+static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape, int arch) {
   int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
   if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
     unit = gemmepi__copy_unit(problem, GEMMEPI__B);
@@ -13328,8 +12888,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
     return 0; /* lines of 64 along n are of one half */
   if (!(shape->kinds & gemmepi__sm80_kind(problem)))
     return 0;
-  if (unit < shape->unit ||
-    (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
+  if (unit < shape->unit || (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
     (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
@@ -13360,8 +12919,7 @@ static double gemmepi__sm80_rate(const gemmepi__problem *problem, const gemmepi_
 
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
  more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
-static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-  int blocks) {
+static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape, int blocks) {
   double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
   slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
   if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
@@ -13411,13 +12969,11 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   finish *= area / 128;
   return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
        chip->megahertz +
-     (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
-       : gemmepi__sums_microseconds(problem));
+     (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts) : gemmepi__sums_microseconds(problem));
 }
 
 /* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
-static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm80_cut *cut) {
+static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gemmepi__stage_k(problem);
@@ -13439,8 +12995,7 @@ static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, co
       double time;
       cut.shape = &gemmepi__sm80_shapes[i];
       cut.parts = parts[j];
-      if ((i && !gemmepi__sm80_shape_takes(own, cut.shape, context->arch)) ||
-        !gemmepi__sm80_divides(context, own, &cut))
+      if ((i && !gemmepi__sm80_shape_takes(own, cut.shape, context->arch)) || !gemmepi__sm80_divides(context, own, &cut))
         continue;
       time = gemmepi__sm80_microseconds(context, problem, own, &cut);
       if (!best.shape || time < *microseconds) {
@@ -13459,16 +13014,12 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
   return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
 }
 
-static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
-  const gemmepi__sm80 *mma) {
+static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
-  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-    shape->tile_n);
-  gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
-    shape->warps_n);
-  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
-    shape->blocks);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+  gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m, shape->warps_n);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, shape->blocks);
   gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
   gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
@@ -13481,24 +13032,19 @@ static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__pro
   gemmepi__append_operands(text, problem);
 }
 
-static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm80 *mma) {
+static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm80 *mma) {
   int dtype = problem->common;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm80_defines(&text, problem, mma);
-  gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
-    dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
-    ? "TF32"
-    : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-    mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+  gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem) ? "TF32"
+    : gemmepi__dtype((gemmepi_dtype)dtype)->name, mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
     gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied,
-  gemmepi__sm80 *mma) {
+static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
   /* of 32 bits a row's four lanes write whole sectors, but for these */
   int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
   mma->shape = *cut->shape;
@@ -13517,8 +13063,7 @@ static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmep
   return needed < least ? least / 16 * 16 : needed;
 }
 
-static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm80 *mma) {
+static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__sm80_params *params = &mma->params;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
@@ -13598,8 +13143,7 @@ static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm80 *mma, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__sm80_params params = mma->params;
   char *partials = gemmepi__past(workspace, mma->product_bytes);
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -13615,8 +13159,7 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
     status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
   if (status)
     return status;
-  return gemmepi__run_sums(context, &mma->sums, arguments, partials,
-    gemmepi__past(partials, mma->partial_bytes), stream);
+  return gemmepi__run_sums(context, &mma->sums, arguments, partials, gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
 /* >>in words */
@@ -13668,8 +13211,7 @@ typedef struct gemmepi__engine {
   /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
   const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
   /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
-  void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
-    gemmepi__candidate *candidate);
+  void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__candidate *candidate);
   void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
@@ -13679,8 +13221,7 @@ typedef struct gemmepi__engine {
   void (*explain)(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text);
   /* The primary context is current. */
   gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem,
-    const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
-    gemmepi_stream stream);
+    const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream);
 } gemmepi__engine;
 
 /* >>Hopper */
@@ -13700,8 +13241,7 @@ static void gemmepi__engine_sm90_tile(const gemmepi__candidate *candidate, int *
 
 static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__candidate *candidate, gemmepi__built *built) {
-  return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied,
-    &built->sm90);
+  return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied, &built->sm90);
 }
 
 static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__built_details *details) {
@@ -13713,22 +13253,19 @@ static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__
   details->workspace_size = gemmepi__sm90_workspace(&built->sm90);
 }
 
-static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-  gemmepi__text *text) {
+static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text) {
   gemmepi__explain_sm90(text, problem, &built->sm90);
 }
 
 static gemmepi_status gemmepi__engine_sm90_run(const gemmepi_context *context,
-  const gemmepi__problem *problem, const gemmepi__built *built,
-  const gemmepi__arguments *arguments, char *workspace,
+  const gemmepi__problem *problem, const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   return gemmepi__sm90_run(context, problem, &built->sm90, arguments, workspace, stream);
 }
 
 /* >>Ampere and later */
 
-static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context,
-  const gemmepi__problem *problem) {
+static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   (void)context;
   (void)problem;
   return NULL;
@@ -13763,15 +13300,13 @@ static void gemmepi__engine_sm80_describe(const gemmepi__built *built, gemmepi__
   details->workspace_size = gemmepi__sm80_workspace(&built->sm80);
 }
 
-static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-  gemmepi__text *text) {
+static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text) {
   (void)problem;
   gemmepi__explain_sm80(text, &built->sm80);
 }
 
 static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
-  const gemmepi__problem *problem, const gemmepi__built *built,
-  const gemmepi__arguments *arguments, char *workspace,
+  const gemmepi__problem *problem, const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   return gemmepi__sm80_run(context, problem, &built->sm80, arguments, workspace, stream);
 }
@@ -13790,8 +13325,7 @@ static const gemmepi__engine gemmepi__engines[] = {
 
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__candidate *like, double copying,
-  gemmepi__candidates *candidates) {
+  const gemmepi__candidate *like, double copying, gemmepi__candidates *candidates) {
   int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
   double least = GEMMEPI__NEVER;
   for (engine = 0; engine < count; engine++) {
@@ -13899,16 +13433,14 @@ static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
     return "its RELU mask has the bit for v >= 0, ours for v > 0";
-  if (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX) &&
-    (problem->views[GEMMEPI__A].dtype == GEMMEPI_E5M2 ||
+  if (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX) && (problem->views[GEMMEPI__A].dtype == GEMMEPI_E5M2 ||
     problem->views[GEMMEPI__B].dtype == GEMMEPI_E5M2))
     return "its amax is NaN where an infinity of E5M2 makes it infinite";
   if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
     return "its GELU is off by up to 3e-10 in F64";
   if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gemmepi__is_fp8_product(problem))
     return "its GELU is off by up to 5.3e-6";
-  if (activation == GEMMEPI_GELU_TANH && !gemmepi__is_fp8_product(problem) &&
-    problem->k < GEMMEPI__LT_GELU_MIN_K)
+  if (activation == GEMMEPI_GELU_TANH && !gemmepi__is_fp8_product(problem) && problem->k < GEMMEPI__LT_GELU_MIN_K)
     return "its GELU is off by up to 5.3e-6, which the bound for k below 512 does not cover";
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_narrow)
     return "it sums bias_grad from values already rounded to D's type";
@@ -13949,8 +13481,7 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     return "bias_grad and d differ in dtype";
   if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
     return "aux and d differ in dtype";
-  if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
-    gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+  if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
     return "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D";
   if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
     return "it writes amax of fp8 results alone";
@@ -14033,8 +13564,7 @@ static int gemmepi__lt_layout_of(const gemmepi__cublaslt *lt, const gemmepi__vie
   int result = lt->layout_init(layout, sizeof *layout, gemmepi__lt_type(view->dtype),
     (uint64_t)view->length, (uint64_t)view->lines, view->ld);
   if (!result && batch > 1)
-    result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-      sizeof count);
+    result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
       &view->batch_stride, sizeof view->batch_stride);
@@ -14072,18 +13602,14 @@ static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmep
   return result;
 }
 
-static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  gemmepi__lt_product *product) {
+static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem, gemmepi__lt_product *product) {
   const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
   int32_t type = gemmepi__lt_type(aux->dtype);
-  int result = gemmepi__lt_add_pointer(lt, problem, product,
-    GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
+  int result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
   if (!result && aux->bits != 1 && aux->dtype != problem->views[GEMMEPI__D].dtype)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type,
-      sizeof type);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type, sizeof type);
   if (!result)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
-      sizeof aux->ld);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld, sizeof aux->ld);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
       &aux->batch_stride, sizeof aux->batch_stride);
@@ -14101,12 +13627,10 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
     gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
   if (!result && gemmepi__has_operand(problem, vector))
     result = gemmepi__lt_describe_vector(lt, problem, vector, product);
-  if (!result && gemmepi__has_operand(problem, GEMMEPI__AUX) &&
-    gemmepi__activation(problem->epilogue) != GEMMEPI_NONE)
+  if (!result && gemmepi__has_operand(problem, GEMMEPI__AUX) && gemmepi__activation(problem->epilogue) != GEMMEPI_NONE)
     result = gemmepi__lt_describe_aux(lt, problem, product);
   if (!result && gemmepi__has_operand(problem, GEMMEPI__AMAX_D))
-    result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
-      GEMMEPI__AMAX_D);
+    result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, GEMMEPI__AMAX_D);
   return result;
 }
 
@@ -14137,8 +13661,7 @@ static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmep
     const gemmepi__lt_scale_row *row = &gemmepi__lt_scales[i];
     int mode = problem->views[row->operand].scale;
     int bare = use != GEMMEPI__LT_WHOLE;
-    if (!mode ||
-      (bare && (row->operand > GEMMEPI__B || !gemmepi__scale_varies_along_k(problem, row->operand))))
+    if (!mode || (bare && (row->operand > GEMMEPI__B || !gemmepi__scale_varies_along_k(problem, row->operand))))
       continue;
     result = gemmepi__lt_add_pointer(lt, problem, product, row->pointer, GEMMEPI__SCALE_OF(row->operand));
     if (!result && mode != GEMMEPI_SCALE_TENSOR) /* a library without the attribute has that mode alone */
@@ -14148,8 +13671,7 @@ static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmep
 }
 
 static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_product *product) {
+  const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   int sums = gemmepi__product_dtype(problem);
   int compute = sums == GEMMEPI_F64                        ? GEMMEPI__CUBLAS_COMPUTE_64F
@@ -14166,11 +13688,9 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
   if (!result && (problem->flags & GEMMEPI_FAST_ACCUMULATION))
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
   if (!result)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
-      sizeof transpose_a);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a, sizeof transpose_a);
   if (!result)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b,
-      sizeof transpose_b);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b, sizeof transpose_b);
   if (!result)
     result = gemmepi__lt_layout_of(lt, b, problem->batch, &product->b);
   if (!result)
@@ -14183,8 +13703,7 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
 }
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_preference *preference) {
+  const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_preference *preference) {
   static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
         GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
@@ -14268,16 +13787,14 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
     return 0;
   for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
     for (i = 0; i < count; i++)
-      if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
-        gemmepi__lt_short_tiles[t] &&
+      if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) == gemmepi__lt_short_tiles[t] &&
         gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
         return i;
   return 0;
 }
 
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
   gemmepi__lt_preference preference;
@@ -14285,8 +13802,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   int count = 0, good = 0, i, result;
   memset(product, 0, sizeof *product);
   if (problem->batch > INT_MAX)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
-      (long long)problem->batch);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1", (long long)problem->batch);
   result = gemmepi__lt_describe(lt, problem, c, d, product);
   if (!result)
     result = gemmepi__lt_describe_scales(lt, problem, use, product);
@@ -14313,10 +13829,8 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
     return GEMMEPI_OK;
   }
   if (fault)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
-      fault);
-  if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
-    result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version, fault);
+  if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED && result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
     return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
     lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
@@ -14326,8 +13840,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
   gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
   gemmepi__problem slow = *problem;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
@@ -14374,8 +13887,7 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
 }
 
 /* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
-static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
-  const gemmepi__lt_product *product,
+static const char *gemmepi__lt_rounds_early(const gemmepi_context *context, const gemmepi__lt_product *product,
   const gemmepi__lt_call *call) {
   if (!gemmepi__lt_is_in_place(product, call) || ((float)call->alpha == 1 && context->ones))
     return NULL;
@@ -14390,14 +13902,12 @@ static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_
   int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
   *alpha = (const float *)(uintptr_t)context->ones;
   *beta = (const float *)(uintptr_t)context->ones + 1;
-  return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
-    sizeof mode);
+  return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode, sizeof mode);
 }
 
 /* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
-  const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, const gemmepi__lt_call *call, gemmepi_stream stream) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
   gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
@@ -14405,8 +13915,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   const void *c = call->c, *at_alpha = &alpha, *at_beta = &beta;
   int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
   for (i = 0; i < run.pointer_count && !result; i++)
-    result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
-      &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+    result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute, &arguments->pointers[run.pointers[i].operand], sizeof(void *));
   if (!result && in_place)
     result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
   if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
@@ -14419,10 +13928,8 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
       lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
         &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
   /* after an internal error something may have run, and a C that is D may be lost */
-  if (gemmepi__lt_refused(result) &&
-    !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+  if (gemmepi__lt_refused(result) && !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
       lt->get_status_name(result), result);
   return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
@@ -14470,8 +13977,7 @@ typedef struct gemmepi__split {
 /* >>building */
 
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
-static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
-  gemmepi__split *split) {
+static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone, gemmepi__split *split) {
   gemmepi__view view = problem->views[GEMMEPI__D];
   int sums = gemmepi__product_dtype(problem);
   int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
@@ -14529,10 +14035,8 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
     if (!split->has_product)
       return GEMMEPI_OK;
     if (split->to_workspace)
-      split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride),
-        (size_t)(view->bits / 8));
-    status = gemmepi__lt_build(
-      context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
+      split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride), (size_t)(view->bits / 8));
+    status = gemmepi__lt_build(context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
       split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);
     if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
       break;
@@ -14549,14 +14053,11 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
   if (problem->common == GEMMEPI_I8 || (problem->views[GEMMEPI__A].dtype == problem->common &&
     problem->views[GEMMEPI__B].dtype == problem->common))
     return GEMMEPI_UNSUPPORTED;
-  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
-    gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "scales that change along k cannot be taken out of a converted product");
+  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) || gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
-      status = gemmepi__build_convert(context, problem, operand, &converted.views[operand],
-        &split->converts[operand]);
+      status = gemmepi__build_convert(context, problem, operand, &converted.views[operand], &split->converts[operand]);
   /* the pass still multiplies by the operands' scales */
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     converted.views[operand].scale = problem->views[operand].scale;
@@ -14565,8 +14066,7 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
-  const gemmepi__problem *problem, gemmepi__view *view,
-  gemmepi__split *split) {
+  const gemmepi__problem *problem, gemmepi__view *view, gemmepi__split *split) {
   char reason[256];
   gemmepi_status status = gemmepi__build_bare(context, problem, view, split);
   if (status != GEMMEPI_UNSUPPORTED)
@@ -14640,9 +14140,7 @@ static size_t gemmepi__split_workspace(const gemmepi__split *split) {
 }
 
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
-  const gemmepi__arguments *arguments,
-  const gemmepi__split_parts *parts, void *product,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, const gemmepi__split_parts *parts, void *product, gemmepi_stream stream) {
   void *operands[2];
   gemmepi__lt_call call;
   gemmepi_status status = GEMMEPI_OK;
@@ -14668,8 +14166,7 @@ static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const
 
 /* The primary context is current; workspace has gemmepi__split_workspace bytes. */
 static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__split *split, const gemmepi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
+  const gemmepi__split *split, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__split_parts parts = gemmepi__divide_workspace(split, workspace);
   void *product = split->to_workspace ? (void *)parts.product : arguments->pointers[GEMMEPI__D];
   gemmepi_status status = GEMMEPI_OK;
@@ -14682,8 +14179,7 @@ static gemmepi_status gemmepi__split_run(const gemmepi_context *context, const g
         gemmepi__run_pass(context, &split->pass, arguments, product, parts.pass_partials, stream);
   }
   if (!status)
-    status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials,
-      stream);
+    status = gemmepi__run_sums(context, &split->sums, arguments, parts.pass_partials, parts.sum_partials, stream);
   return status;
 }
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
@@ -14704,22 +14200,18 @@ typedef struct gemmepi__plain {
 /* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
  terms could pass 2^31. */
 static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
-  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
-    gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
+  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) || gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
     return 128;
   return problem->common == GEMMEPI_I8 && problem->accumulator == GEMMEPI_F32 && problem->k > 65536 ? 65536
         : 0;
 }
 
-static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
-  int operand) {
+static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand];
   char letter = operand == GEMMEPI__A ? 'A' : 'B';
-  gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter,
-    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+  gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
-  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
-    gemmepi__runs_are_aligned(problem, view));
+  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter, gemmepi__runs_are_aligned(problem, view));
 }
 
 /* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
@@ -14747,8 +14239,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
-  gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+  gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)problem->common)->name);
   gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
   gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
     gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
@@ -14775,17 +14266,14 @@ static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, cons
   return status;
 }
 
-static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__plain *plain) {
+static gemmepi_status gemmepi__plain_build(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__plain *plain) {
   gemmepi_status status;
   memset(plain, 0, sizeof *plain);
   status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
         : gemmepi__build_plain_kernel(context, problem, plain);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__build_sums(context, problem,
-      plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
-      : plain->params.epilogue.row_tiles,
-      &plain->sums);
+    status = gemmepi__build_sums(context, problem, plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
+      : plain->params.epilogue.row_tiles, &plain->sums);
   return status;
 }
 
@@ -14801,8 +14289,7 @@ static int gemmepi__plain_launches(const gemmepi__plain *plain, const gemmepi__p
 
 /* The primary context is current; workspace has gemmepi__plain_workspace bytes. */
 static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__plain *plain, const gemmepi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
+  const gemmepi__plain *plain, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__plain_params params = plain->params;
   char *partials = gemmepi__past(workspace, plain->product_bytes);
   char *between = gemmepi__past(partials, plain->partial_bytes);
@@ -14863,8 +14350,7 @@ static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int si
 }
 
 /* The problem as the kernel has it. */
-static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2],
-  gemmepi__problem *packed) {
+static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2], gemmepi__problem *packed) {
   int operand;
   *packed = *problem;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
@@ -14902,14 +14388,12 @@ static void gemmepi__enumerate_fused(const gemmepi_context *context, const gemme
     like.copies[0] = a;
     like.copies[1] = b;
     gemmepi__pack_views(problem, like.copies, &packed);
-    gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies),
-      candidates);
+    gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies), candidates);
   }
 }
 
 /* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
-static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
-  const gemmepi__problem *problem, int applied) {
+static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context, const gemmepi__problem *problem, int applied) {
   gemmepi__candidates candidates;
   const gemmepi__candidate *least;
   gemmepi__candidate never;
@@ -14926,8 +14410,7 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
   const char *rule = gemmepi__engines_rule(context, problem);
   if (!rule && !GEMMEPI__HAS_SM80 && !GEMMEPI__HAS_SM90)
     rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
-  if (!rule && !GEMMEPI__HAS_SM80 &&
-    gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
+  if (!rule && !GEMMEPI__HAS_SM80 && gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
     rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
   return rule;
 }
@@ -14981,15 +14464,13 @@ static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__fused_run(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__fused *fused, const gemmepi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
+  const gemmepi__fused *fused, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__arguments packed = *arguments;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
     if (fused->packs[operand].launch.function) {
-      status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand],
-        workspace, stream);
+      status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand], workspace, stream);
       packed.pointers[operand] = workspace;
       workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
     }
@@ -15021,8 +14502,7 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
   shape = gemmepi__choose_sm90(context, &side_by_side, 1, &microseconds);
   if (gemmepi__is_tf32(bare))
     return microseconds * by_transposes[transposes] + 2.5;
-  if ((double)bare->m * (double)bare->n * (double)bare->batch >
-    128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
+  if ((double)bare->m * (double)bare->n * (double)bare->batch > 128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
     return microseconds * 1.03;
   divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
   return divided < microseconds ? divided : microseconds + 0.7;
@@ -15040,8 +14520,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   double rate = gemmepi__sm80_rate(problem, chip), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
-  int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
-    problem->n * problem->views[GEMMEPI__A].bits / 8);
+  int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], problem->n * problem->views[GEMMEPI__A].bits / 8);
   if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);
@@ -15074,9 +14553,7 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
   while ((problem->epilogue & gemmepi__lt_costs[i].flags) != gemmepi__lt_costs[i].flags)
     i++;
   return gemmepi__lt_costs[i].once + elements * 1e-6 *
-        (gemmepi__activation_costs(problem->epilogue)
-          ? gemmepi__lt_costs[i].others
-          : gemmepi__lt_costs[i].relu);
+        (gemmepi__activation_costs(problem->epilogue) ? gemmepi__lt_costs[i].others : gemmepi__lt_costs[i].relu);
 }
 /* Plans of products: a route chosen once for a problem, and built. */
 
@@ -15203,8 +14680,7 @@ static gemmepi_status gemmepi__build_plain(gemmepi__matmul_plan *plan) {
   return status;
 }
 
-static gemmepi_status gemmepi__build_candidate(gemmepi__matmul_plan *plan,
-  const gemmepi__candidate *candidate) {
+static gemmepi_status gemmepi__build_candidate(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
   plan->route = candidate->route;
   switch (candidate->route) {
   case GEMMEPI_ROUTE_FUSED:
@@ -15256,10 +14732,8 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
   int i;
   for (i = 0; i < plan->candidates.count; i++)
     reasons[plan->candidates.list[i].route] = plan->candidates.list[i].refusal;
-  return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-    "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
-    reasons[GEMMEPI_ROUTE_FUSED], reasons[GEMMEPI_ROUTE_LT],
-    reasons[GEMMEPI_ROUTE_SPLIT], reasons[GEMMEPI_ROUTE_PLAIN]);
+  return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem. fused: %s. lt: %s. split: %s. plain: %s",
+    reasons[GEMMEPI_ROUTE_FUSED], reasons[GEMMEPI_ROUTE_LT], reasons[GEMMEPI_ROUTE_SPLIT], reasons[GEMMEPI_ROUTE_PLAIN]);
 }
 
 /* Builds the best candidate that can be built. A library that is not there ends planning, unless a candidate is left that may do
@@ -15292,8 +14766,7 @@ static gemmepi_status gemmepi__build_empty(gemmepi__matmul_plan *plan) {
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
-  const gemmepi__matmul_plan *instead_of) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
   gemmepi_context *context = plan->base.context;
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
@@ -15338,8 +14811,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
   if (gemmepi__is_empty(problem)) {
     int only_sums = !gemmepi__writes_nothing(problem);
     plan->route = GEMMEPI_ROUTE_EMPTY;
-    gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
-      "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
       (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
       (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
     if (only_sums && !context->is_host)
@@ -15356,8 +14828,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-  gemmepi_plan **result) {
+GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **result) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan = NULL;
   gemmepi_status status;
@@ -15386,19 +14857,15 @@ static int gemmepi__suits_fused(const gemmepi__matmul_plan *plan, const gemmepi_
 }
 
 static gemmepi_status gemmepi__launch_route(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments, void *workspace,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *workspace, gemmepi_stream stream) {
   void *const *pointers = arguments->pointers;
   gemmepi__lt_call call;
   if (plan->route == GEMMEPI_ROUTE_SPLIT || plan->route == GEMMEPI_ROUTE_EMPTY)
-    return gemmepi__split_run(plan->base.context, &plan->problem, &plan->split, arguments,
-      (char *)workspace, stream);
+    return gemmepi__split_run(plan->base.context, &plan->problem, &plan->split, arguments, (char *)workspace, stream);
   if (plan->route == GEMMEPI_ROUTE_PLAIN)
-    return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments,
-      (char *)workspace, stream);
+    return gemmepi__plain_run(plan->base.context, &plan->problem, &plan->plain, arguments, (char *)workspace, stream);
   if (plan->route == GEMMEPI_ROUTE_FUSED)
-    return gemmepi__fused_run(plan->base.context, &plan->problem, &plan->fused, arguments,
-      (char *)workspace, stream);
+    return gemmepi__fused_run(plan->base.context, &plan->problem, &plan->fused, arguments, (char *)workspace, stream);
   call.alpha = arguments->alpha;
   call.beta = arguments->beta;
   call.a = pointers[GEMMEPI__A];
@@ -15454,8 +14921,7 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
 
 /* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why cuBLASLt
  cannot do it stands in gemmepi_last_error. */
-static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place,
-  const char *runs) {
+static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place, const char *runs) {
   gemmepi__matmul_plan *next = gemmepi__new_plan(plan->base.context, &plan->problem);
   gemmepi_status status;
   if (!next)
@@ -15473,8 +14939,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
   if (next)
     gemmepi__release_plan(&next->base);
   else if (plan->route != GEMMEPI_ROUTE_FUSED)
-    gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
-      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
+    gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "a product of m %lld, n %lld, k %lld takes another route %s: %s",
       (long long)gemmepi__callers_m(&plan->problem),
       (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
       ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route]);
@@ -15483,8 +14948,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
 
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
  the context's workspace. */
-static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted,
-  const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
@@ -15494,8 +14958,7 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
 }
 
 /* Why the plan's kernel is not for this run, or NULL. */
-static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments) {
+static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
   gemmepi__lt_call call;
   if (plan->route == GEMMEPI_ROUTE_FUSED)
     return gemmepi__suits_fused(plan, arguments) ? NULL : GEMMEPI__IS_APPLIED;
@@ -15505,8 +14968,7 @@ static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
   call.beta = arguments->beta;
   call.c = arguments->pointers[GEMMEPI__C];
   call.d = arguments->pointers[GEMMEPI__D];
-  return gemmepi__lt_rounds_early(
-    plan->base.context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
+  return gemmepi__lt_rounds_early(plan->base.context, plan->route == GEMMEPI_ROUTE_LT ? &plan->lt : &plan->split.product, &call);
 }
 
 /* The plan for runs that are not for this one. */
@@ -15532,8 +14994,7 @@ static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *pla
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-  const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
   const char *why = gemmepi__not_for_run(current, arguments);
@@ -15570,8 +15031,7 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
 #endif
 
 static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
-  const gemmepi_matmul_args *args,
-  const gemmepi__arguments *arguments) {
+  const gemmepi_matmul_args *args, const gemmepi__arguments *arguments) {
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int i;
   for (i = 0; i < problem->count && !status; i++)
@@ -15610,8 +15070,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-  gemmepi_stream stream) {
+GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args, gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
   return status ? status : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args, 0, stream);
 }
@@ -15750,8 +15209,7 @@ static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *p
     gemmepi__argument_name(problem, operand),
     gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
     (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
-    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
-    gemmepi__scale_names[view->scale]);
+    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "", gemmepi__scale_names[view->scale]);
 }
 
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
@@ -15760,8 +15218,7 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
     (long long)problem->k, (long long)problem->batch);
   gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-  gemmepi__append(
-    text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+  gemmepi__append(text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
     problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
@@ -15769,16 +15226,14 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     gemmepi__explain_view(text, problem, operand);
 }
 
-static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan,
-  const char *kernel) {
+static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan, const char *kernel) {
   const gemmepi__split *split = &plan->split;
   const gemmepi__launch *pass = &split->pass.launch;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (split->converts[operand].launch.function)
       gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
-        gemmepi__argument_name(&plan->problem, operand),
-        gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
+        gemmepi__argument_name(&plan->problem, operand), gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
   if (split->has_product)
     gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
       split->to_workspace ? ", into workspace in the type of its sums" : "");
@@ -15813,8 +15268,7 @@ static void gemmepi__explain_fused(gemmepi__text *text, const gemmepi__matmul_pl
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (fused->packs[operand].launch.function)
-      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-        fused->packs[operand].launch.name,
+      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n", fused->packs[operand].launch.name,
         gemmepi__argument_name(&plan->problem, operand));
   fused->engine->explain(&plan->problem, &fused->built, text);
   if (fused->applied)
@@ -15827,8 +15281,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
   if (candidate->engine != GEMMEPI__ANY_ENGINE)
     gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
   if (candidate->copies[0] || candidate->copies[1])
-    gemmepi__append(text, " with %s%s%s copied",
-      candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
+    gemmepi__append(text, " with %s%s%s copied", candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
       candidate->copies[0] && candidate->copies[1] ? " and " : "",
       candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
   if (candidate->refusal) {
@@ -15838,8 +15291,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
   if (candidate->engine != GEMMEPI__ANY_ENGINE) {
     int tile_m, tile_n;
     gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
-    gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
-      problem->exchanged ? tile_m : tile_n);
+    gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m, problem->exchanged ? tile_m : tile_n);
   }
   if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
     gemmepi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
@@ -15859,8 +15311,7 @@ static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matm
   if (!is_known)
     return;
   gemmepi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n",
-    chip->arch / 10, chip->arch % 10, chip->source,
-    chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
+    chip->arch / 10, chip->arch % 10, chip->source, chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
   for (i = 0; i < candidates->count; i++)
     gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }
@@ -15871,8 +15322,7 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(routes); i++)
     if (plan->route != routes[i])
-      gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[routes[i]],
-        gemmepi__why_not(plan, routes[i]));
+      gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[routes[i]], gemmepi__why_not(plan, routes[i]));
   gemmepi__append(text, "  not host: the context runs on a GPU\n");
   gemmepi__explain_candidates(text, plan);
 }
@@ -15880,12 +15330,10 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   gemmepi_plan_details details;
   gemmepi__matmul_info(plan, &details);
-  gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-    (gemmepi__ull)details.workspace_size);
+  gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gemmepi__ull)details.workspace_size);
   switch (plan->route) {
   case GEMMEPI_ROUTE_EMPTY:
-    gemmepi__append(text, "  m or n is 0: %s\n",
-      gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
+    gemmepi__append(text, "  m or n is 0: %s\n", gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
       : "only the sums of bias_grad are written");
     return;
   case GEMMEPI_ROUTE_HOST:
@@ -16106,8 +15554,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
   if (status)
     return status;
   if (gemmepi__has_two(keeps))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
       "preact or computed anew");
   if (affine && keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -16116,8 +15563,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
   if (!backward)
     return GEMMEPI_OK;
   if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS");
   for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
     if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
@@ -16125,8 +15571,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
         pairs[i].name, pairs[i].name);
   if (!affine && !keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-      "activation needs P");
+      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this activation needs P");
   return GEMMEPI_OK;
 }
 
@@ -16187,8 +15632,7 @@ static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, 
 
 /* >>taking a desc */
 
-static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
-  int operand) {
+static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem, int operand) {
   task->views[tensor] = problem->views[operand];
   if (tensor <= GEMMEPI__L_DY)
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
@@ -16233,23 +15677,18 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
         : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
         : (int32_t)common;
   if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
-      "E5M2",
-      (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+      "E5M2", (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
   if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
-      (int)layer->g_dtype,
-      gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
-      : "no gemmepi_dtype",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
+      gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name : "no gemmepi_dtype",
       a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
       gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
 /* dY and dbias. */
-static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment,
-  gemmepi__layer_task *task) {
+static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment, gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -16284,18 +15723,14 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   gemmepi__problem problem;
   gemmepi_status status;
   if (matrix->transposed && matrix->transposed != of->transposed)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
-      gemmepi__layer_name(task, tensor), matrix->transposed,
-      matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+      gemmepi__layer_name(task, tensor), matrix->transposed, matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
       gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
-  if (matrix->dtype != GEMMEPI_F64 &&
-    !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+  if (matrix->dtype != GEMMEPI_F64 && !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.dtype is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)%s",
       gemmepi__layer_name(task, tensor), (int)matrix->dtype,
       gemmepi__dtype_is_known(matrix->dtype) ? gemmepi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
@@ -16310,16 +15745,14 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   desc.alignment = layer->alignment;
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
-    return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
-      is_da ? "desc.da" : "desc.db", "desc.aux");
+    return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", is_da ? "desc.da" : "desc.db", "desc.aux");
   gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
   task->views[tensor].transposed = of->transposed;
   return GEMMEPI_OK;
 }
 
 /* One batch form for all: see gemmepi_linear_desc. The fields are those of the folded layer. */
-static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer,
-  const gemmepi__layer_task *task, int backward) {
+static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer, const gemmepi__layer_task *task, int backward) {
   int exchanged = task->exchanged;
   const char *b = exchanged ? "a" : "b", *db = exchanged ? "da" : "db", *da = exchanged ? "db" : "da";
   int shared = task->shares_b;
@@ -16327,24 +15760,18 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
   if (layer->batch == 1)
     return GEMMEPI_OK;
   if (shared && has_bias && layer->bias.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-      "then bias is too",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): then bias is too",
       (long long)layer->bias.batch_stride, b);
   if (shared && layer->b.scale.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
-      "0): then its scale is too",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is 0): then its scale is too",
       b, (long long)layer->b.scale.batch_stride, b);
   if (!backward)
     return GEMMEPI_OK;
   if (task->sums_da && layer->a.scale.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
-      "is 0): then the scale is shared too",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride is 0): then the scale is shared too",
       exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
   if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -16352,23 +15779,16 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       "(shared by the batch, its gradient a sum over it), or neither is",
       db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
   if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-      "then dbias is the sum over it, with stride 0",
-      (long long)layer->dbias.batch_stride, b);
-  if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias &&
-    (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
-      "0, or neither is",
+      "then dbias is the sum over it, with stride 0", (long long)layer->dbias.batch_stride, b);
+  if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias && (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are 0, or neither is",
       (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
   if (task->sums_da && shared)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-      "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
-      da);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+      "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1", da);
   return GEMMEPI_OK;
 }
 
@@ -16410,8 +15830,7 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
     gemmepi__write_layer(task, GEMMEPI__L_DBIAS);
 }
 
-static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment,
-  gemmepi__layer_task *task) {
+static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment, gemmepi__layer_task *task) {
   gemmepi_status status = gemmepi__take_g_dtype(layer, task);
   if (!status)
     status = gemmepi__take_upstream(layer, alignment, task);
@@ -16451,8 +15870,7 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
   task->epilogue = layer.activation;
   task->compute = (int32_t)layer.compute;
   task->flags = backward ? layer.flags
-        : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-          GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+        : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
   status = gemmepi__take_forward(&layer, backward, alignment, task);
   if (!status)
     status = gemmepi__check_batch_form(&layer, task, backward);
@@ -16487,8 +15905,7 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
 }
 
 /* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
-static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
-  void *const pointers[GEMMEPI__L_COUNT]) {
+static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++) {
     const gemmepi__view *view = &task->views[t];
@@ -16498,23 +15915,18 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it", name,
         gemmepi__is_backward(task) ? "backward" : "forward");
     if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
     if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given (%p), but desc.flags does not ask for it", name,
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags does not ask for it", name,
         pointers[t]);
-    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] &&
-      gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
+    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] && gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
         gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
   }
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
-  void *const pointers[GEMMEPI__L_COUNT]) {
+static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
@@ -16524,8 +15936,7 @@ static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *
 }
 
 /* Outputs overlap nothing. */
-static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
-  void *const pointers[GEMMEPI__L_COUNT]) {
+static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
   int t, other, shares;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
@@ -16538,17 +15949,14 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
       shares =
         gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
       if (shares)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-          "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
           gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
-          gemmepi__if_undecided(shares));
+          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes, gemmepi__if_undecided(shares));
     }
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
-  const gemmepi_linear_args *args,
+static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
   void *const pointers[GEMMEPI__L_COUNT]) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
   int t;
@@ -16556,12 +15964,9 @@ static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *
     end = ~(uintptr_t)0;
   for (t = 0; t < GEMMEPI__L_COUNT; t++) {
     uintptr_t other = (uintptr_t)pointers[t];
-    if (gemmepi__layer_has(task, t) && other && other < end &&
-      begin < other + (uintptr_t)task->views[t].bytes)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
-        (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t),
-        pointers[t]);
+    if (gemmepi__layer_has(task, t) && other && other < end && begin < other + (uintptr_t)task->views[t].bytes)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
+        (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t), pointers[t]);
   }
   return GEMMEPI_OK;
 }
@@ -16690,21 +16095,18 @@ static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
 static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
   gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
   uint64_t flags = task->flags;
-  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
-    task->views[GEMMEPI__L_DY].scale)
+  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype || task->views[GEMMEPI__L_DY].scale)
     return 0;
   if (task->batch <= 1)
     return 1;
   return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
     !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
-     !(task->sums_da && flags & GEMMEPI_LINEAR_DA &&
-       !gemmepi__stacks_columns(&dy, task->batch, task->n));
+     !(task->sums_da && flags & GEMMEPI_LINEAR_DA && !gemmepi__stacks_columns(&dy, task->batch, task->n));
 }
 
 /* >>building: steps */
 
-static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
-  const char *what) {
+static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind, const char *what) {
   gemmepi__step *step = &layer->steps[layer->step_count++];
   step->kind = kind;
   step->what = what;
@@ -16780,8 +16182,7 @@ static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_mat
   desc->activation_parameter = desc->has_parameter ? task->parameter : 0;
 }
 
-static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
-  int64_t k, int64_t batch) {
+static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n, int64_t k, int64_t batch) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.m = m;
@@ -16867,8 +16268,7 @@ typedef struct gemmepi__three_axes {
 } gemmepi__three_axes;
 
 static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dtype, int64_t items,
-  int64_t rows, int64_t columns, int64_t item, int64_t row,
-  int64_t column) {
+  int64_t rows, int64_t columns, int64_t item, int64_t row, int64_t column) {
   memset(axes, 0, sizeof *axes);
   axes->shape[0] = items;
   axes->shape[1] = rows;
@@ -16884,15 +16284,12 @@ static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dt
 
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__step *step,
-  gemmepi_elementwise_desc *desc, int from, int to,
-  int64_t elements) {
+  gemmepi_elementwise_desc *desc, int from, int to, int64_t elements) {
   gemmepi__task task;
   gemmepi_status status;
   if (elements < 0)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s is copied item by item for its product, and has more than 2^56 elements",
-      gemmepi__layer_name(&layer->task, from));
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s is copied item by item for its product, and has more than 2^56 elements", gemmepi__layer_name(&layer->task, from));
   desc->operation = GEMMEPI_OP_CAST;
   status = gemmepi__take_task(desc, (size_t)layer->task.alignment, &task);
   if (!status)
@@ -16909,8 +16306,7 @@ static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__
 
 /* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
  for each of its `outer` rows (columns of B). *source is where they are then. */
-static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer,
-  int *source) {
+static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer, int *source) {
   const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
   int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
   int64_t length = repeats ? outer : view->length;
@@ -16926,21 +16322,18 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
     return GEMMEPI_OK;
   *source = to;
   step = gemmepi__new_step(layer, GEMMEPI__STEP_COPY, tensor == GEMMEPI__L_A ? "A's scales" : "B's scales");
-  gemmepi__fill_three_axes(&given, GEMMEPI_F32, items, view->lines, length, view->batch_stride, view->ld,
-    !repeats);
+  gemmepi__fill_three_axes(&given, GEMMEPI_F32, items, view->lines, length, view->batch_stride, view->ld, !repeats);
   gemmepi__fill_three_axes(&dense, GEMMEPI_F32, items, view->lines, length, item, ld, 1);
   memset(&desc, 0, sizeof desc);
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
   desc.alignment = 4; /* a scale's own */
-  return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to,
-    gemmepi__offset(items, item, 0));
+  return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to, gemmepi__offset(items, item, 0));
 }
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
  for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
-static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix,
-  int *source) {
+static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix, int *source) {
   const gemmepi__layer_task *task = &layer->task;
   const gemmepi__view *view = &task->views[tensor];
   int is_a = tensor == GEMMEPI__L_A, to = is_a ? GEMMEPI__COPY_A : GEMMEPI__COPY_B, scales = 0;
@@ -16972,8 +16365,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
       desc.scale_mode = GEMMEPI_SCALE_OUTER;
     step->sources[GEMMEPI__SCALE_A] = (int8_t)scales;
   }
-  return gemmepi__build_copy(layer, step, &desc, tensor, to,
-    gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
+  return gemmepi__build_copy(layer, step, &desc, tensor, to, gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
 }
 
 /* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
@@ -17000,12 +16392,10 @@ static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi
     memset(&factors->a.scale, 0, sizeof factors->a.scale);
     memset(&factors->b.scale, 0, sizeof factors->b.scale);
   }
-  if (task->flags & GEMMEPI_LINEAR_DB && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_A, sums_a,
+  if (task->flags & GEMMEPI_LINEAR_DB && !empty && !gemmepi__takes_factor(task, GEMMEPI__L_A, sums_a,
     gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_A, &factors->a, &factors->a_source);
-  if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_B, sums_b,
+  if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty && !gemmepi__takes_factor(task, GEMMEPI__L_B, sums_b,
     gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_B, &factors->b, &factors->b_source);
   return status;
@@ -17035,8 +16425,7 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
 }
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
-static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
-  gemmepi_matmul_desc *desc) {
+static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor, gemmepi_matmul_desc *desc) {
   const gemmepi__layer_task *task = &layer->task;
   int is_da = tensor == GEMMEPI__L_DA;
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
@@ -17119,15 +16508,13 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
 
 /* The product that dB is, of `rows` rows of op(A)^T. */
 static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
-  return gemmepi__step_desc(task, rows, task->n,
-    task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
+  return gemmepi__step_desc(task, rows, task->n, task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
     task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
  (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
-static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
-  int sums_dbias) {
+static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors, int sums_dbias) {
   gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
   gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
   gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
@@ -17244,8 +16631,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
   gemmepi_status status;
   if (!layer)
     return GEMMEPI_OUT_OF_MEMORY;
-  layer->base = gemmepi__plan_base(
-    context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
+  layer->base = gemmepi__plan_base(context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
     gemmepi__destroy_layer);
   layer->task = *task;
   status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer) : gemmepi__build_forward(layer);
@@ -17277,13 +16663,11 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  gemmepi_plan **plan) {
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 0, plan);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
-  const gemmepi_linear_desc *desc,
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
   gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 1, plan);
 }
@@ -17297,8 +16681,7 @@ typedef struct gemmepi__layer_run {
   size_t workspace_size;
 } gemmepi__layer_run;
 
-static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
-  gemmepi__layer_run *run) {
+static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size, gemmepi__layer_run *run) {
   int i;
   run->workspace = (char *)workspace;
   run->workspace_size = size;
@@ -17452,8 +16835,7 @@ static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *la
 /* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
  the caller knowing: then it takes the context's, as products do. */
 static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *layer,
-  const gemmepi_linear_args *args, gemmepi__layer_run *run,
-  gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi__layer_run *run, gemmepi_stream stream) {
   size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
   gemmepi_status status;
   if (needed > layer->built_size && given < needed) {
@@ -17514,22 +16896,19 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
-  gemmepi_stream stream) {
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args, gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
-  const gemmepi_linear_args *args,
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
   gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
-  return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
-    gemmepi__layer_workspace(layer));
+  return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream), gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -17545,8 +16924,7 @@ static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int b
 }
 
 static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  const gemmepi_linear_args *args, int backward,
-  gemmepi_stream stream) {
+  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
@@ -17622,10 +17000,8 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
     details->tile_n = layer->task.exchanged ? product.tile_m : product.tile_n;
     return;
   }
-  snprintf(details->kernel, sizeof details->kernel, "%s",
-    layer->base.context->is_host                 ? "gemmepi__host_product"
-    : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
-    : layer->steps[i].sums.first.name);
+  snprintf(details->kernel, sizeof details->kernel, "%s", layer->base.context->is_host                 ? "gemmepi__host_product"
+    : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name : layer->steps[i].sums.first.name);
 }
 
 static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
@@ -17655,8 +17031,7 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
   details->deterministic = details->bit_stable = 1;
 }
 
-static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
-  const gemmepi__step *step) {
+static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer, const gemmepi__step *step) {
   gemmepi__append(text, "%s: ", step->what);
   if (step->kind == GEMMEPI__STEP_PRODUCT)
     gemmepi__explain_matmul(text, step->product);
@@ -17666,15 +17041,13 @@ static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_pla
     gemmepi__append(text, "plain C, accumulated in F64\n");
   else
     gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
-      step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-      gemmepi__step_launches(step));
+      step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "", gemmepi__step_launches(step));
 }
 
 static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
   const gemmepi__layer_task *task = &layer->task;
   int i;
-  gemmepi__append(
-    text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
+  gemmepi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
     gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
     (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
   gemmepi__append_epilogue(text, task->epilogue);
@@ -17765,8 +17138,7 @@ typedef struct gemmepi__precompilation {
 } gemmepi__precompilation;
 
 /* One of each kind, but for those that were left out of the program. */
-static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-  gemmepi_plan **plan) {
+static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem, gemmepi_plan **plan) {
   if (problem->matmul)
     return gemmepi_plan_matmul(context, problem->matmul, plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -17790,8 +17162,7 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
   int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
         (problem->linear_backward != NULL);
   if (given != 1)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
   status = gemmepi__plan_any(context, problem, &plan);
   if (!status && problem->matmul)
@@ -17829,8 +17200,7 @@ GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
 #define GEMMEPI__MOST_THREADS 256
 
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
-  size_t count, int threads, gemmepi_progress_function progress,
-  void *user) {
+  size_t count, int threads, gemmepi_progress_function progress, void *user) {
   gemmepi__precompilation all;
   gemmepi__thread others[GEMMEPI__MOST_THREADS];
   int started = 0, i;
@@ -17839,8 +17209,7 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
   if (threads < 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "threads is %d; accepted are 0, for as many as there are cores, and more",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "threads is %d; accepted are 0, for as many as there are cores, and more",
       threads);
   memset(&all, 0, sizeof all);
   all.context = context;

@@ -6,7 +6,8 @@
     embed.py --check  fails, and says how to mend it, if what is there differs
 
 The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation,
-blank lines and most blanks; the compiler still counts lines as the files in src/kernels/ have them, and names those files.
+blank lines and most blanks, and with DEVICE for `__device__ inline`; the compiler still counts lines as the files in
+src/kernels/ have them, and names those files.
 """
 import itertools
 import pathlib
@@ -19,6 +20,7 @@ KERNELS = SOURCE / "kernels"
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
 PARTS = 16  # more than any source has, and a test adds one
 LINE_LIMIT = 1000  # characters of a line of literals
+WIDTH = 130  # of lines that others are joined to
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out: files, or folders
 OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
@@ -71,9 +73,14 @@ def name_of(path):
     return path.relative_to(KERNELS).as_posix()
 
 
+def shorter(line):
+    """The two words of nearly every function, for which types.cuh has one."""
+    return line if line.startswith("#") else line.replace("__device__ inline ", "DEVICE ")
+
+
 def stripped_lines(path):
     """Pairs of a line and how many line ends follow it; #line where more were left out."""
-    lines = [without_blanks(line.strip()) for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
+    lines = [shorter(without_blanks(line.strip())) for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
     out, depth, continued = [[f'#line 1 "src/kernels/{name_of(path)}"', 1]], 0, False
     expected = 1
     for number, line in enumerate(lines, 1):
@@ -153,16 +160,27 @@ def without_guard(text):
     return re.sub(r"#endif\n*\Z", "", text) if found else text
 
 
+def join(first, second):
+    """Two lines of an expression; a string that goes on becomes one."""
+    if first.endswith('"') and second.startswith('"') and not re.search(r'\\[0-9a-fx]*"$', first):
+        return first[:-1] + second[1:]
+    return first + ("" if first.endswith("(") else " ") + second
+
+
 def narrower(text):
-    """Half the indentation: of the lines that go on within parentheses two blanks more than their first line has; and one blank at a
-    comment's ends and ahead of a backslash."""
+    """Half the indentation. Lines that go on within parentheses join those before them, where there is room again, or have two blanks
+    more than their first one. One blank at a comment's ends and ahead of a backslash."""
     out, depth, first, in_comment = [], 0, 0, False
     for line in text.split("\n"):
         blanks = len(line) - len(line.lstrip(" "))
         goes_on = depth > 0 and not in_comment and not line.startswith(("#", '"'))
         if not goes_on:
             first = min(blanks // 2, 8)
-        out.append(" " * (first + 2 if goes_on else min(blanks // 2, 8)) + line[blanks:])
+        joined = join(out[-1], line[blanks:]) if goes_on else ""
+        if goes_on and len(joined) <= WIDTH and not out[-1].endswith("\\") and "/*" not in joined:
+            out[-1] = joined
+        else:
+            out.append(" " * (first + 2 if goes_on else min(blanks // 2, 8)) + line[blanks:])
         bare = re.sub(r"/\*.*?\*/", "", TOKEN.sub(lambda token: "" if token.group(0)[0] in "\"'" else token.group(0), line))
         if "*/" in bare:
             bare, in_comment = bare.split("*/", 1)[1], False
