@@ -3189,6 +3189,178 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
 }
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
 
+/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
+
+/* The tensors of an epilogue that have no field of their own in gemmepi__epilogue_params, a row each: NAME, name and along what it
+ runs. All are F32. From its row a tensor has a number among a problem's operands, by which pointers, overlap and alignment are
+ checked, explain shows it and a kernel's name has it, its place in `extras` of each kernel's parameters, and its bit in the define
+ GEMMEPI_EXTRAS. What is computed of it stands in epilogue.cuh and host/product.h. cuBLASLt knows none of them. */
+#define GEMMEPI_EXTRA_OPERANDS(X) \
+  X(ROW_FACTOR, row_factor, GEMMEPI__ALONG_ROWS) /* D = row_factor[row] * (all that comes before the residual) + residual */
+
+enum { GEMMEPI__ALONG_ROWS, GEMMEPI__ALONG_COLUMNS, GEMMEPI__ALONG_BOTH }; /* of the result: [m], [n] or [m, n] */
+
+#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,
+enum { GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER) GEMMEPI__EXTRAS };
+
+/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
+typedef struct gemmepi__kernel_matrix {
+  void *data;
+  long long ld, stride;
+} gemmepi__kernel_matrix;
+
+/* The scales of a matrix: those of an item begin at data[item * stride]. */
+typedef struct gemmepi__kernel_scale {
+  const float *data;
+  long long stride;
+} gemmepi__kernel_scale;
+
+/* epilogue.cuh. What the epilogue does not use is zero. */
+typedef struct gemmepi__epilogue_params {
+  gemmepi__kernel_matrix c, bias, aux, residual, d;
+  gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
+  void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
+  void *partials; /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
+  const double *device_alpha, *device_beta;
+  double alpha, beta; /* where no device_alpha, device_beta is given */
+  double parameter; /* of the activation */
+  long long m, n; /* n: columns of the product, or of each of its halves */
+  unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
+  int uses_c;
+} gemmepi__epilogue_params;
+
+/* pass.cu: the epilogue over a finished product. */
+typedef struct gemmepi__pass_params {
+  gemmepi__epilogue_params epilogue;
+  gemmepi__kernel_matrix product;
+  long long part; /* elements from one part of the product to the next, of an item */
+  int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__pass_params;
+
+/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
+typedef struct gemmepi__plain_params {
+  gemmepi__epilogue_params epilogue;
+  gemmepi__kernel_matrix a, b;
+  long long k;
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__plain_params;
+
+/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
+ transpose.cu: out = x transposed, rows not filled up. */
+typedef struct gemmepi__convert_params {
+  gemmepi__kernel_matrix x, out;
+  long long rows, columns, items;
+} gemmepi__convert_params;
+
+/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
+typedef struct gemmepi__reduce_params {
+  gemmepi__kernel_matrix x;
+  gemmepi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */
+  void *out;
+  long long out_stride; /* between the sums of two items, or of two parts */
+  long long rows, columns;
+  long long parts; /* sum_columns: into which an item's rows are divided */
+  long long part_rows; /* sum_columns: rows of a part */
+} gemmepi__reduce_params;
+
+/* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
+#ifdef __CUDACC__
+struct alignas(64) gemmepi__tensor_map {
+  unsigned long long words[16];
+};
+#else
+typedef struct gemmepi__tensor_map {
+  unsigned long long words[16];
+} gemmepi__tensor_map;
+#endif
+
+/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
+typedef struct gemmepi__sm90_params {
+  gemmepi__tensor_map a, b;
+  gemmepi__tensor_map a_tail, b_tail; /* boxes of the last lines, where these lie along k and are fewer */
+  gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
+  gemmepi__epilogue_params epilogue;
+  unsigned tiles; /* of clusters, of all items */
+  unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */
+  unsigned band; /* tiles of clusters one below the other before the next column is begun */
+  int k;
+  int a_items, b_items; /* 0: one matrix for all items of the batch */
+  void *sums; /* of an operand: bias_grad, or a line in F64 of each item */
+  long long sums_stride;
+  int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__sm90_params;
+
+/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
+typedef struct gemmepi__sm80_params {
+  gemmepi__epilogue_params epilogue; /* row_tiles: of the rows of one warp */
+  gemmepi__kernel_matrix a, b;
+  unsigned tile_rows; /* in an item */
+  unsigned band; /* tiles one below the other before the next column is begun */
+  unsigned parts; /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
+  int k, part_k;
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__sm80_params;
+
+/* The tensors of an element-wise operation, in the order of operations.cuh. */
+#define GEMMEPI__PARAMS_TENSORS 8
+#define GEMMEPI__PARAMS_AXES    8
+
+/* operations.cuh: what is the same for all indices. */
+typedef struct gemmepi__operation_params {
+  double parameter; /* of the activation */
+  double weight; /* LERP without w */
+  const float *scale;
+  void *amax; /* F64 where a is, else F32; 0 before the launch */
+} gemmepi__operation_params;
+
+/* elementwise.cu, gemmepi_contiguous */
+typedef struct gemmepi__contiguous_params {
+  gemmepi__operation_params operation;
+  void *data[GEMMEPI__PARAMS_TENSORS];
+  long long count;
+} gemmepi__contiguous_params;
+
+/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */
+typedef struct gemmepi__strided_params {
+  gemmepi__operation_params operation;
+  void *data[GEMMEPI__PARAMS_TENSORS];
+  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+  long long extent_i, extent_j; /* of the first two axes */
+  unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */
+  unsigned tiles_i, tiles_j; /* 32 bits: a 64-bit division costs a thread as much as its work */
+  int rank; /* 2 at least */
+} gemmepi__strided_params;
+
+/* sum.cu: axes of the sums that are made, and of what is added up, each from the innermost on */
+typedef struct gemmepi__axes {
+  long long extent[GEMMEPI__PARAMS_AXES];
+  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+  int rank;
+} gemmepi__axes;
+typedef struct gemmepi__sum_params {
+  gemmepi__operation_params operation;
+  void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
+  gemmepi__axes kept, summed;
+  long long kept_count,
+    summed_count; /* of vectors or elements along the innermost axis, times the other axes */
+  long long part_count; /* of summed_count, in one part */
+  unsigned kept_blocks; /* the grid is these times the parts */
+} gemmepi__sum_params;
+
+/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+typedef struct gemmepi__scaled_params {
+  void *a, *y;
+  const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
+  float *y_scale; /* written */
+  void *amax;
+  long long extent[GEMMEPI__PARAMS_AXES];
+  long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
+  unsigned tiles[2];
+  int rank; /* 2 at least */
+} gemmepi__scaled_params;
+
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
  names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
 /* clang-format off */
@@ -3211,8 +3383,13 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
   X(AMAX_AUX, amax_aux, "")
 /* clang-format on */
 
-#define GEMMEPI__OPERAND_NUMBER(NAME, name, wanted_by) GEMMEPI__##NAME,
-enum { GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI__OPERANDS };
+/* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
+#define GEMMEPI__OPERAND_NUMBER(NAME, name, rest) GEMMEPI__##NAME,
+enum {
+  GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NUMBER)
+    GEMMEPI__OPERANDS,
+  GEMMEPI__FIRST_EXTRA = GEMMEPI__OPERANDS - GEMMEPI__EXTRAS
+};
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
@@ -3220,9 +3397,12 @@ enum { GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI__OPERANDS };
 #define GEMMEPI__SCALE_OF(matrix) \
   (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
-#define GEMMEPI__OPERAND_NAME(NAME, name, wanted_by) #name,
+#define GEMMEPI__OPERAND_NAME(NAME, name, rest) #name,
 static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
-  GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME)};
+  GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NAME)};
+
+#define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
+static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {
@@ -3283,6 +3463,15 @@ static int64_t gemmepi__callers_n(const gemmepi__problem *problem) {
 
 static int gemmepi__has_operand(const gemmepi__problem *problem, int operand) {
   return problem->views[operand].dtype != 0;
+}
+
+/* A bit for each extra operand that the problem has. */
+static unsigned gemmepi__extras(const gemmepi__problem *problem) {
+  unsigned bits = 0;
+  int i;
+  for (i = 0; i < GEMMEPI__EXTRAS; i++)
+    bits |= (unsigned)gemmepi__has_operand(problem, GEMMEPI__FIRST_EXTRA + i) << i;
+  return bits;
 }
 
 /* I8 operands multiply into exact I32 sums, whatever they become afterwards. */
@@ -3787,6 +3976,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
   int operand, written;
+  problem->used = 0;
+  problem->count = problem->outputs = 0;
   for (written = 1; written >= 0; written--)
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
       if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {
@@ -4216,7 +4407,9 @@ typedef struct gemmepi__arguments {
 static const size_t gemmepi__operand_places[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_PLACE)};
 
 #define GEMMEPI__OPERAND_WANTED(NAME, name, wanted_by) wanted_by,
-static const char *const gemmepi__operand_wanted_by[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_WANTED)};
+#define GEMMEPI__EXTRA_WANTED(NAME, name, along)       #name,
+static const char *const gemmepi__operand_wanted_by[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_WANTED)
+        GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_WANTED)};
 
 static void gemmepi__exchange(void **first, void **second) {
   void *kept = *first;
@@ -4224,9 +4417,10 @@ static void gemmepi__exchange(void **first, void **second) {
   *second = kept;
 }
 
-/* Casts the const of inputs away: the one place where args becomes a table. */
+/* Casts the const of inputs away: the one place where args becomes a table. Extra operands are left NULL, for who has them. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args, void **pointers) {
   size_t i;
+  memset(&pointers[GEMMEPI__FIRST_EXTRA], 0, GEMMEPI__EXTRAS * sizeof(void *));
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__operand_places); i++)
     memcpy(&pointers[i], (const char *)args + gemmepi__operand_places[i], sizeof(void *));
   if (problem->exchanged) {
@@ -4248,10 +4442,10 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
   const char *argument = gemmepi__argument_name(problem, operand);
-  if (operand >= GEMMEPI__AMAX_D)
+  if (operand == GEMMEPI__AMAX_D || operand == GEMMEPI__AMAX_AUX)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
       argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag", operand == GEMMEPI__AMAX_D ? "D" : "AUX");
-  if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
+  if (operand >= GEMMEPI__SCALE_A && operand < GEMMEPI__AMAX_D && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
       argument, pointer ? "given" : "NULL", argument + strlen("scale_"), pointer ? "NONE" : "not NONE");
   if (operand <= GEMMEPI__D)
@@ -4479,6 +4673,25 @@ static gemmepi_status gemmepi__check_whole(const char *name, double value) {
     "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name, value);
 }
 
+/* Presence, alignment and overlap of all pointers; they and the scalars have been taken. */
+static gemmepi_status gemmepi__check_arguments(const gemmepi__problem *problem, gemmepi__arguments *arguments) {
+  gemmepi_status status;
+  arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
+  status = gemmepi__check_presence(problem, arguments);
+  if (!status && problem->accumulator == GEMMEPI_I32) {
+    status = gemmepi__check_whole("alpha", arguments->alpha);
+    if (!status)
+      status = gemmepi__check_whole("beta", arguments->beta);
+  }
+  if (!status)
+    status = gemmepi__check_alignment(problem, arguments);
+  if (!status)
+    status = gemmepi__check_overlap(problem, arguments);
+  if (!status && (problem->flags & GEMMEPI_DEVICE_SCALARS))
+    status = gemmepi__check_device_scalars(problem, arguments);
+  return status;
+}
+
 /* args -> arguments, or the sentence that says what is wrong with them. */
 static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
   gemmepi__arguments *arguments) {
@@ -4499,20 +4712,7 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
     arguments->beta = 1;
     arguments->pointers[GEMMEPI__C] = args->d;
   }
-  arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
-  status = gemmepi__check_presence(problem, arguments);
-  if (!status && problem->accumulator == GEMMEPI_I32) {
-    status = gemmepi__check_whole("alpha", arguments->alpha);
-    if (!status)
-      status = gemmepi__check_whole("beta", arguments->beta);
-  }
-  if (!status)
-    status = gemmepi__check_alignment(problem, arguments);
-  if (!status)
-    status = gemmepi__check_overlap(problem, arguments);
-  if (!status && on_device)
-    status = gemmepi__check_device_scalars(problem, arguments);
-  return status;
+  return gemmepi__check_arguments(problem, arguments);
 }
 
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
@@ -7597,14 +7797,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>DEVICE bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>DEVICE T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
 {"epilogue.cuh",
 {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,long long item,long long column,\nint valid){\nEpilogue_state state={};\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\n"
-"state.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column+half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\nDEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\n"
-"saved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column+half*p.n),valid);\n}\n}\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\n"
-"if(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\n"
-"Acc aside[HALVES_SAVED][RUN];\n#pragma unroll\n",
-"for(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\n"
-"const Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column+half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n"
-"#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column+half*p.n,valid,\nv[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column+half*p.n,valid,v[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix*extras,\nlong long item,long long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS\nstate.extras=extras;\n#endif\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\n"
+"state.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column+half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\nDEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\n"
+"long long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column+half*p.n),valid);\n}\n}\n}\n\n\ntemplate<int Number,class State>\nDEVICE Acc extra_of_row(const State&state,long long item,long long row,int valid){\nif constexpr(has_extra(Number)){\nconst gemmepi__kernel_matrix&x=state.extras[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\n"
+"DEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\n"
+"store_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\n",
+"store<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\n"
+"gate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\n"
+"if(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column+half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column+half*p.n,valid,\nv[half]);\nelse\n"
+"store<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column+half*p.n,valid,v[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
 "#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n"
@@ -7628,10 +7829,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "for(int i=0;column+i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
 {"epilogue_parameters.cuh",
 {
-"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n#define GEMMEPI_AMAX         0\n#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n"
-"#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\n"
-"constexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\n"
-"constexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n#define GEMMEPI_AMAX         0\n#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n"
+"#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\n"
+"constexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\n"
+"constexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\n#if GEMMEPI_EXTRAS\nconst gemmepi__kernel_matrix*extras;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
@@ -7657,7 +7858,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "DEVICE void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\nDEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE;\nint rows=p.m-tile_row<TILE?(int)(p.m-tile_row):TILE;\nint columns=p.n-tile_column<TILE?(int)(p.n-tile_column):TILE;\n"
 "int row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[GROUPS][GROUPS][2]={};\nTotal totals[GROUPS][GROUPS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+group,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\n"
 "chunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\n",
-"if constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\nint at=(row+i*GROUP +group)*RESULT_PITCH+column+j*GROUP +quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\n"
+"if constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\nint at=(row+i*GROUP +group)*RESULT_PITCH+column+j*GROUP +quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,params.extras,item,first,valid);\n"
 "Acc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
 {"pack.cu",
 {
@@ -7665,16 +7866,18 @@ static const gemmepi__source gemmepi__sources[] = {
 "to[i]=__funnelshift_r(words[i],words[i+1],(u32)(address&2)*8);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns-run.column;\nconst u16*x=start_of_run<const u16>(p.x,run);\nu32 words[4]={};\nif(run.column>=RUN&&left>=2*RUN){\nload_across(x,words);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<left)\nwords[i/2]|=(u32)x[i]<<i%2*16;\n}\nstore_unit(start_of_run<u16>(p.out,run),words);\n}\n"}},
 {"params.h",
 {
-"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\n"
-"}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\n"
-"gemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\n}gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
-"long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n"
+"}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\n"
+"void*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
+"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\n",
+"unsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT  1\n#define GEMMEPI_PARTS        1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
 "DEVICE void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\nDEVICE void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
-"run_to_acc(run_of(read_run<ALIGNED>(from+part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*RUN;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n-column>=RUN?RUN:(int)(p.n-column);\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nFetched ahead[AT_ONCE];\n"
-"#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first+=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nif(first+r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
+"run_to_acc(run_of(read_run<ALIGNED>(from+part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*RUN;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n-column>=RUN?RUN:(int)(p.n-column);\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,params.extras,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\n"
+"Fetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first+=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nif(first+r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
 "#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
@@ -7762,14 +7965,14 @@ static const gemmepi__source gemmepi__sources[] = {
 ":(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n"
 "#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\nload_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\nDEVICE void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\n"
 "load_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\nDEVICE void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2+2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\n"
-"template<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gemmepi__epilogue_params&p,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\n"
-"int at=row+i*16+half*8+of_row,exists=at<(int)p.m;\n",
-"int valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\n"
-"copy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\n"
-"u32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\n"
-"int k_left=SPLIT&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\n"
-"a.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\n",
-"written=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(p,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
+"template<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gemmepi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,params.extras,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n"
+"#pragma unroll\nfor(int half=0;half<2;half++){\n",
+"int at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\n"
+"for(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\n"
+"u32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n"
+":fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=SPLIT&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\n"
+"multiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\n",
+"b.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -7808,10 +8011,10 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/split_k.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,part;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Parts>\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Parts][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\nif(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\n"
 "load_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int part=0;part<Parts;part++){\nSums_of_box box=sums_of_box(sums[part],rolls?0:i);\nNext_box next={part+1<Parts||i+BOX_GROUPS<GROUPS,rows.first+(part+1<Parts?part+1:0)*64,\npart+1<Parts?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+part*64,rows.part+part,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.part,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\nDEVICE void part_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\n"
-"Tile tile=nth_tile(p,following.work,following.count);\nint part=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+part*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,part,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\nstore_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\n"
+"Tile tile=nth_tile(p,following.work,following.count);\nint part=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+part*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.extras,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,part,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\nstore_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\n"
 "DEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=SPLIT>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_part=PING_PONG?0:(int)which*PARTS;\nWarpgroup mine={which,thread,tiles,first_part,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[PARTS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\n"
 "int row=tile.m*TILE_M+first_part*64+(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\n",
-"ask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\nif(SPLIT>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\npart_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"ask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.extras,tile.item,0,0);\nif(SPLIT>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\npart_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n-tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
@@ -9151,6 +9354,10 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
   else
     gemmepi__host_forward(problem, columns, v[0], v[1]);
   for (half = 0; half < gemmepi__halves_out(problem); half++) {
+    if (gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR)) {
+      gemmepi__host_load(problem, arguments, GEMMEPI__ROW_FACTOR, item, 0, i, 1, other);
+      gemmepi__host_multiply_by(problem, other[0], columns, v[half]);
+    }
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
       gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns, columns, other);
       gemmepi__host_add(problem, other, columns, v[half]);
@@ -9703,162 +9910,6 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
 }
 #endif
 #endif
-
-/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
-
-/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
-typedef struct gemmepi__kernel_matrix {
-  void *data;
-  long long ld, stride;
-} gemmepi__kernel_matrix;
-
-/* The scales of a matrix: those of an item begin at data[item * stride]. */
-typedef struct gemmepi__kernel_scale {
-  const float *data;
-  long long stride;
-} gemmepi__kernel_scale;
-
-/* epilogue.cuh. What the epilogue does not use is zero. */
-typedef struct gemmepi__epilogue_params {
-  gemmepi__kernel_matrix c, bias, aux, residual, d;
-  gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
-  void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
-  void *partials; /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
-  const double *device_alpha, *device_beta;
-  double alpha, beta; /* where no device_alpha, device_beta is given */
-  double parameter; /* of the activation */
-  long long m, n; /* n: columns of the product, or of each of its halves */
-  unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
-  int uses_c;
-} gemmepi__epilogue_params;
-
-/* pass.cu: the epilogue over a finished product. */
-typedef struct gemmepi__pass_params {
-  gemmepi__epilogue_params epilogue;
-  gemmepi__kernel_matrix product;
-  long long part; /* elements from one part of the product to the next, of an item */
-  int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
-} gemmepi__pass_params;
-
-/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
-typedef struct gemmepi__plain_params {
-  gemmepi__epilogue_params epilogue;
-  gemmepi__kernel_matrix a, b;
-  long long k;
-} gemmepi__plain_params;
-
-/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
- transpose.cu: out = x transposed, rows not filled up. */
-typedef struct gemmepi__convert_params {
-  gemmepi__kernel_matrix x, out;
-  long long rows, columns, items;
-} gemmepi__convert_params;
-
-/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
-typedef struct gemmepi__reduce_params {
-  gemmepi__kernel_matrix x;
-  gemmepi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */
-  void *out;
-  long long out_stride; /* between the sums of two items, or of two parts */
-  long long rows, columns;
-  long long parts; /* sum_columns: into which an item's rows are divided */
-  long long part_rows; /* sum_columns: rows of a part */
-} gemmepi__reduce_params;
-
-/* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
-#ifdef __CUDACC__
-struct alignas(64) gemmepi__tensor_map {
-  unsigned long long words[16];
-};
-#else
-typedef struct gemmepi__tensor_map {
-  unsigned long long words[16];
-} gemmepi__tensor_map;
-#endif
-
-/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
-typedef struct gemmepi__sm90_params {
-  gemmepi__tensor_map a, b;
-  gemmepi__tensor_map a_tail, b_tail; /* boxes of the last lines, where these lie along k and are fewer */
-  gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
-  gemmepi__epilogue_params epilogue;
-  unsigned tiles; /* of clusters, of all items */
-  unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */
-  unsigned band; /* tiles of clusters one below the other before the next column is begun */
-  int k;
-  int a_items, b_items; /* 0: one matrix for all items of the batch */
-  void *sums; /* of an operand: bias_grad, or a line in F64 of each item */
-  long long sums_stride;
-  int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
-} gemmepi__sm90_params;
-
-/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
-typedef struct gemmepi__sm80_params {
-  gemmepi__epilogue_params epilogue; /* row_tiles: of the rows of one warp */
-  gemmepi__kernel_matrix a, b;
-  unsigned tile_rows; /* in an item */
-  unsigned band; /* tiles one below the other before the next column is begun */
-  unsigned parts; /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
-  int k, part_k;
-} gemmepi__sm80_params;
-
-/* The tensors of an element-wise operation, in the order of operations.cuh. */
-#define GEMMEPI__PARAMS_TENSORS 8
-#define GEMMEPI__PARAMS_AXES    8
-
-/* operations.cuh: what is the same for all indices. */
-typedef struct gemmepi__operation_params {
-  double parameter; /* of the activation */
-  double weight; /* LERP without w */
-  const float *scale;
-  void *amax; /* F64 where a is, else F32; 0 before the launch */
-} gemmepi__operation_params;
-
-/* elementwise.cu, gemmepi_contiguous */
-typedef struct gemmepi__contiguous_params {
-  gemmepi__operation_params operation;
-  void *data[GEMMEPI__PARAMS_TENSORS];
-  long long count;
-} gemmepi__contiguous_params;
-
-/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */
-typedef struct gemmepi__strided_params {
-  gemmepi__operation_params operation;
-  void *data[GEMMEPI__PARAMS_TENSORS];
-  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
-  long long extent_i, extent_j; /* of the first two axes */
-  unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */
-  unsigned tiles_i, tiles_j; /* 32 bits: a 64-bit division costs a thread as much as its work */
-  int rank; /* 2 at least */
-} gemmepi__strided_params;
-
-/* sum.cu: axes of the sums that are made, and of what is added up, each from the innermost on */
-typedef struct gemmepi__axes {
-  long long extent[GEMMEPI__PARAMS_AXES];
-  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
-  int rank;
-} gemmepi__axes;
-typedef struct gemmepi__sum_params {
-  gemmepi__operation_params operation;
-  void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
-  gemmepi__axes kept, summed;
-  long long kept_count,
-    summed_count; /* of vectors or elements along the innermost axis, times the other axes */
-  long long part_count; /* of summed_count, in one part */
-  unsigned kept_blocks; /* the grid is these times the parts */
-} gemmepi__sum_params;
-
-/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
-typedef struct gemmepi__scaled_params {
-  void *a, *y;
-  const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
-  float *y_scale; /* written */
-  void *amax;
-  long long extent[GEMMEPI__PARAMS_AXES];
-  long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
-  unsigned tiles[2];
-  int rank; /* 2 at least */
-} gemmepi__scaled_params;
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
@@ -11484,9 +11535,13 @@ static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
 static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, int named, char data[160]) {
   gemmepi__text text = gemmepi__text_in(data, 160);
   const char *type = gemmepi__type_name(problem, GEMMEPI__D);
+  int operand;
   if (strcmp(type, gemmepi__dtype((gemmepi_dtype)named)->name) != 0)
     gemmepi__append(&text, "_to_%s", type);
   gemmepi__append_epilogue_words(&text, problem->epilogue & GEMMEPI__KERNEL_EPILOGUE);
+  for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+    if (gemmepi__has_operand(problem, operand))
+      gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
   return data;
 }
 
@@ -11513,6 +11568,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
   gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
   if (gemmepi__mask_is_aligned(problem))
     gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
+  if (gemmepi__extras(problem))
+    gemmepi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gemmepi__extras(problem));
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -11533,6 +11590,10 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
     if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
       !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
       return 0;
+  for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+    if (gemmepi__has_operand(problem, operand) && gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
+      !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+      return 0;
   return 1;
 }
 
@@ -11545,7 +11606,8 @@ static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *
 }
 
 /* All but pointers, scalars and tiles. */
-static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
+static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params,
+  gemmepi__kernel_matrix *extras) {
   const gemmepi__view *views = problem->views;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
@@ -11553,6 +11615,8 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
       gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
     gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
+  for (i = 0; i < GEMMEPI__EXTRAS; i++)
+    extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
   params->parameter = problem->parameter;
   params->m = problem->m;
   params->n = gemmepi__half_columns(problem);
@@ -11560,13 +11624,15 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-  gemmepi__epilogue_params *params) {
+  gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras) {
   void *const *pointers = arguments->pointers;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
     gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
     gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
+  for (i = 0; i < GEMMEPI__EXTRAS; i++)
+    extras[i].data = pointers[GEMMEPI__FIRST_EXTRA + i];
   params->amax_d = pointers[GEMMEPI__AMAX_D];
   params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
   params->partials = partials;
@@ -11707,7 +11773,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   if (status)
     return status;
   pass->applied = applied;
-  gemmepi__fill_epilogue(problem, &pass->params.epilogue);
+  gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras);
   pass->params.product = gemmepi__kernel_matrix_of(product);
   pass->params.part = pass->params.product.stride;
   pass->params.product.stride *= parts;
@@ -11736,7 +11802,7 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int pa
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
   const gemmepi__arguments *arguments, void *product, void *partials, gemmepi_stream stream) {
   gemmepi__pass_params params = pass->params;
-  gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
+  gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras);
   params.product.data = product;
   return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
@@ -12327,14 +12393,16 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
   int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
     gemmepi__aux_is_mask(problem->epilogue));
   if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
-    !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-    gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+    !applied || !all_staged || !gemmepi__lean_takes_sums(problem) || gemmepi__wants_exact(problem) ||
+    gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
     return 0;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
     return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
+  if (shape->tile_n > 128 && gemmepi__extras(problem) && gemmepi__has(problem, GEMMEPI_RESIDUAL))
+    return 0; /* a register is missing: GELU_ERF spills three */
   if (shape->tile_n > 192 && (!all_staged || backward))
     return 0; /* an epilogue behind nothing, at its slowest */
   return steps >= 2 * shape->split || shape->split == 1;
@@ -12706,7 +12774,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
   gemmepi__cut_up(problem, shape, applied, fused);
-  gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+  gemmepi__fill_epilogue(problem, &fused->params.epilogue, fused->params.extras);
   fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
   fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
   status = gemmepi__lay_out_grid(context, problem, fused);
@@ -12742,7 +12810,7 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
   if (status)
     return status;
   memcpy(params, &fused->params, sizeof *params);
-  gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
+  gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue, params->extras);
   if (fused->summed)
     params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
   result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
@@ -13120,7 +13188,7 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
     own = &bare;
   }
   gemmepi__cut_up_sm80(own, cut, applied, mma);
-  gemmepi__fill_epilogue(own, &mma->params.epilogue);
+  gemmepi__fill_epilogue(own, &mma->params.epilogue, mma->params.extras);
   status = gemmepi__lay_out_sm80(context, own, mma);
   row_tiles = mma->params.epilogue.row_tiles;
   if (!status)
@@ -13149,7 +13217,7 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
   if (status)
     return status;
-  gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue);
+  gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue, params.extras);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
   if (mma->parts > 1)
@@ -13512,7 +13580,7 @@ static const char *gemmepi__lt_rule(const gemmepi__problem *problem) {
     return "alpha and beta lie on the device as doubles";
   if (problem->k == 0)
     return "k is 0";
-  if (!gemmepi__lt_epilogue(problem->epilogue))
+  if (!gemmepi__lt_epilogue(problem->epilogue) || gemmepi__extras(problem))
     return "cuBLASLt has no such epilogue";
   rule = gemmepi__lt_type_rule(problem);
   if (!rule)
@@ -14228,7 +14296,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
   plain->launch.blocks = (unsigned)tiles;
   plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
   plain->launch.threads_y = 1;
-  gemmepi__fill_epilogue(problem, epilogue);
+  gemmepi__fill_epilogue(problem, epilogue, plain->params.extras);
   epilogue->row_tiles = (unsigned)row_tiles;
   epilogue->column_tiles = (unsigned)column_tiles;
   plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
@@ -14295,7 +14363,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi_context *context, const g
   char *between = gemmepi__past(partials, plain->partial_bytes);
   int has_pass = plain->pass.launch.function != NULL;
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-  gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
+  gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
   if (has_pass) { /* a bare product, into workspace */
@@ -15222,8 +15290,9 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
     problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
-  for (operand = 0; operand < GEMMEPI__SCALE_A; operand++)
-    gemmepi__explain_view(text, problem, operand);
+  for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+    if (operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA)
+      gemmepi__explain_view(text, problem, operand);
 }
 
 static void gemmepi__explain_split(gemmepi__text *text, const gemmepi__matmul_plan *plan, const char *kernel) {

@@ -265,6 +265,10 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
     else
         gemmepi__host_forward(problem, columns, v[0], v[1]);
     for (half = 0; half < gemmepi__halves_out(problem); half++) {
+        if (gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR)) {
+            gemmepi__host_load(problem, arguments, GEMMEPI__ROW_FACTOR, item, 0, i, 1, other);
+            gemmepi__host_multiply_by(problem, other[0], columns, v[half]);
+        }
         if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
             gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, item, i, j + half * half_columns,
                                columns, other);

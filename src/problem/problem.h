@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_PROBLEM_PROBLEM_H
 #define GEMMEPI_PROBLEM_PROBLEM_H
 
+#include "../kernels/params.h"
 #include "dtype.h"
 #include "epilogue.h"
 
@@ -27,8 +28,13 @@
     X(AMAX_AUX, amax_aux, "")
 /* clang-format on */
 
-#define GEMMEPI__OPERAND_NUMBER(NAME, name, wanted_by) GEMMEPI__##NAME,
-enum { GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI__OPERANDS };
+/* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
+#define GEMMEPI__OPERAND_NUMBER(NAME, name, rest) GEMMEPI__##NAME,
+enum {
+    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NUMBER)
+        GEMMEPI__OPERANDS,
+    GEMMEPI__FIRST_EXTRA = GEMMEPI__OPERANDS - GEMMEPI__EXTRAS
+};
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
@@ -36,9 +42,12 @@ enum { GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI__OPERANDS };
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
-#define GEMMEPI__OPERAND_NAME(NAME, name, wanted_by) #name,
+#define GEMMEPI__OPERAND_NAME(NAME, name, rest) #name,
 static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
-    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME)};
+    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NAME)};
+
+#define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
+static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {
@@ -99,6 +108,15 @@ static int64_t gemmepi__callers_n(const gemmepi__problem *problem) {
 
 static int gemmepi__has_operand(const gemmepi__problem *problem, int operand) {
     return problem->views[operand].dtype != 0;
+}
+
+/* A bit for each extra operand that the problem has. */
+static unsigned gemmepi__extras(const gemmepi__problem *problem) {
+    unsigned bits = 0;
+    int i;
+    for (i = 0; i < GEMMEPI__EXTRAS; i++)
+        bits |= (unsigned)gemmepi__has_operand(problem, GEMMEPI__FIRST_EXTRA + i) << i;
+    return bits;
 }
 
 /* I8 operands multiply into exact I32 sums, whatever they become afterwards. */
@@ -657,6 +675,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
     int operand, written;
+    problem->used = 0;
+    problem->count = problem->outputs = 0;
     for (written = 1; written >= 0; written--)
         for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
             if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {

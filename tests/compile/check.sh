@@ -7,10 +7,10 @@ rooms_below() {
     case $1 in
     api) echo api ;;
     base) echo api base ;;
-    problem) echo api base problem ;;
+    problem) echo api base kernels problem ;;
     cuda) echo api base cuda ;;
     device) echo api base cuda device ;;
-    host) echo api base problem host ;;
+    host) echo api base kernels problem host ;;
     elementwise) echo api base problem cuda device host kernels elementwise ;;
     product) echo api base problem cuda device host kernels elementwise product ;;
     linear) echo api base problem cuda device host kernels elementwise product linear ;;

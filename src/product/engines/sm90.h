@@ -352,17 +352,20 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
-    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-                                                  GEMMEPI_RESIDUAL) ||
-                        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-                        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-                        gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
+    if (shape->lean &&
+        (gemmepi__has(problem,
+                      GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
+         !applied || !all_staged || !gemmepi__lean_takes_sums(problem) || gemmepi__wants_exact(problem) ||
+         gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+         gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
         return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
+    if (shape->tile_n > 128 && gemmepi__extras(problem) && gemmepi__has(problem, GEMMEPI_RESIDUAL))
+        return 0; /* a register is missing: GELU_ERF spills three */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
     return steps >= 2 * shape->split || shape->split == 1;
@@ -756,7 +759,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
     gemmepi__cut_up(problem, shape, applied, fused);
-    gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+    gemmepi__fill_epilogue(problem, &fused->params.epilogue, fused->params.extras);
     fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
     fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, fused);
@@ -793,7 +796,7 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
     if (status)
         return status;
     memcpy(params, &fused->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
+    gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue, params->extras);
     if (fused->summed)
         params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);

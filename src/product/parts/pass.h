@@ -78,9 +78,13 @@ static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
 static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, int named, char data[160]) {
     gemmepi__text text = gemmepi__text_in(data, 160);
     const char *type = gemmepi__type_name(problem, GEMMEPI__D);
+    int operand;
     if (strcmp(type, gemmepi__dtype((gemmepi_dtype)named)->name) != 0)
         gemmepi__append(&text, "_to_%s", type);
     gemmepi__append_epilogue_words(&text, problem->epilogue & GEMMEPI__KERNEL_EPILOGUE);
+    for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
     return data;
 }
 
@@ -109,6 +113,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
     if (gemmepi__mask_is_aligned(problem))
         gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
+    if (gemmepi__extras(problem))
+        gemmepi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gemmepi__extras(problem));
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -129,6 +135,11 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
         if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
             !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
             return 0;
+    for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand) &&
+            gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
+            !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+            return 0;
     return 1;
 }
 
@@ -141,7 +152,8 @@ static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *
 }
 
 /* All but pointers, scalars and tiles. */
-static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
+static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params,
+                                   gemmepi__kernel_matrix *extras) {
     const gemmepi__view *views = problem->views;
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
@@ -149,6 +161,8 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
             gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
         gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
+    for (i = 0; i < GEMMEPI__EXTRAS; i++)
+        extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
     params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = gemmepi__half_columns(problem);
@@ -156,13 +170,15 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-                                    gemmepi__epilogue_params *params) {
+                                    gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras) {
     void *const *pointers = arguments->pointers;
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
         gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
         gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
+    for (i = 0; i < GEMMEPI__EXTRAS; i++)
+        extras[i].data = pointers[GEMMEPI__FIRST_EXTRA + i];
     params->amax_d = pointers[GEMMEPI__AMAX_D];
     params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
     params->partials = partials;
@@ -308,7 +324,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     if (status)
         return status;
     pass->applied = applied;
-    gemmepi__fill_epilogue(problem, &pass->params.epilogue);
+    gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras);
     pass->params.product = gemmepi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
@@ -340,7 +356,7 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
                                         const gemmepi__arguments *arguments, void *product, void *partials,
                                         gemmepi_stream stream) {
     gemmepi__pass_params params = pass->params;
-    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
+    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras);
     params.product.data = product;
     return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
