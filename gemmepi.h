@@ -1332,8 +1332,7 @@ static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
   if (pointer)
     memset(pointer, 0, size);
   else
-    (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-      (gemmepi__ull)size);
+    (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gemmepi__ull)size);
   return pointer;
 }
 
@@ -1521,7 +1520,7 @@ typedef struct gemmepi__sha256 {
 
 static void gemmepi__sha256_init(gemmepi__sha256 *sha) {
   static const uint32_t start[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-    0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+        0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
   memcpy(sha->state, start, sizeof start);
   sha->length = 0;
 }
@@ -1544,15 +1543,15 @@ static void gemmepi__sha256_block(uint32_t state[8], const unsigned char *block)
     0xc67178f2u};
   uint32_t w[64];
   uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6],
-    h = state[7];
+      h = state[7];
   int i;
   for (i = 0; i < 16; i++)
     w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-      (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
+       (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
   for (; i < 64; i++) {
     uint32_t x = w[i - 15], y = w[i - 2];
     w[i] = w[i - 16] + (gemmepi__rotate_right(x, 7) ^ gemmepi__rotate_right(x, 18) ^ x >> 3) + w[i - 7] +
-      (gemmepi__rotate_right(y, 17) ^ gemmepi__rotate_right(y, 19) ^ y >> 10);
+       (gemmepi__rotate_right(y, 17) ^ gemmepi__rotate_right(y, 19) ^ y >> 10);
   }
   for (i = 0; i < 64; i++) {
     uint32_t t1 =
@@ -1621,8 +1620,7 @@ static void gemmepi__sha256_of(const void *data, size_t size, unsigned char dige
   gemmepi__sha256_final(&sha, digest);
 }
 
-static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE],
-  char text[GEMMEPI__SHA256_HEX_SIZE]) {
+static void gemmepi__sha256_hex(const unsigned char digest[GEMMEPI__SHA256_SIZE], char text[GEMMEPI__SHA256_HEX_SIZE]) {
   int i;
   for (i = 0; i < GEMMEPI__SHA256_SIZE; i++) {
     text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
@@ -1680,8 +1678,7 @@ static const void *gemmepi__map_key(const gemmepi__map_entry *entry) {
 }
 
 /* The place that holds the pointer to the key's entry, or to the NULL that ends its bucket. There are buckets. */
-static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key,
-  size_t key_size) {
+static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t hash, const void *key, size_t key_size) {
   gemmepi__map_entry **place = &map->buckets[hash & (map->bucket_count - 1)];
   while (*place && !((*place)->hash == hash && (*place)->key_size == key_size &&
     (key_size == 0 || memcmp(gemmepi__map_key(*place), key, key_size) == 0)))
@@ -1690,8 +1687,7 @@ static gemmepi__map_entry **gemmepi__map_place(const gemmepi__map *map, uint64_t
 }
 
 /* The key's entry, whose value may be read and set, or NULL. */
-static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key,
-  size_t key_size) {
+static gemmepi__map_entry *gemmepi__map_find_entry(const gemmepi__map *map, const void *key, size_t key_size) {
   if (map->count == 0)
     return NULL;
   return *gemmepi__map_place(map, gemmepi__hash(key, key_size), key, key_size);
@@ -1769,8 +1765,7 @@ static void *gemmepi__map_remove(gemmepi__map *map, const void *key, size_t key_
 }
 
 /* Calls visit for every entry, in no order. It may set the entry's value, but neither insert nor remove. */
-static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry),
-  void *user) {
+static void gemmepi__map_each(const gemmepi__map *map, void (*visit)(void *user, gemmepi__map_entry *entry), void *user) {
   gemmepi__map_entry *entry;
   size_t i;
   for (i = 0; i < map->bucket_count; i++)
@@ -1876,15 +1871,13 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
   return 1;
 }
 
-static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder,
-  const char *name) {
+static int gemmepi__path_join(char path[GEMMEPI__PATH_SIZE], const gemmepi__folder *folder, const char *name) {
   gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
   gemmepi__append(&text, "%s\\%s", folder->path, name);
   return gemmepi__text_is_cut(&text) ? GEMMEPI__FILE_LONG_NAME : 0;
 }
 
-static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-  void *user) {
+static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name), void *user) {
   char pattern[GEMMEPI__PATH_SIZE];
   WIN32_FIND_DATAA found;
   HANDLE search;
@@ -1978,8 +1971,7 @@ static unsigned long gemmepi__process_id(void) {
 
 typedef HANDLE gemmepi__file;
 
-static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-  uint64_t *size) {
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file, uint64_t *size) {
   char path[GEMMEPI__PATH_SIZE];
   LARGE_INTEGER length;
   int code = gemmepi__path_join(path, folder, name);
@@ -2128,23 +2120,18 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
   if (fstat(folder->descriptor, &status) != 0) {
     gemmepi__file_error(why, errno);
   } else if (status.st_uid != geteuid()) {
-    gemmepi__append(
-      why, "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
+    gemmepi__append(why, "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
       (unsigned long)status.st_uid, (unsigned long)geteuid());
   } else if (status.st_mode & 022) {
-    gemmepi__append(
-      why,
-      "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
-      "removing what they may have put there",
-      (unsigned long)status.st_mode & 0777);
+    gemmepi__append(why, "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
+      "removing what they may have put there", (unsigned long)status.st_mode & 0777);
   } else {
     return 1;
   }
   return 0;
 }
 
-static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-  void *user) {
+static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name), void *user) {
   struct dirent *entry;
   DIR *listing;
   int descriptor =
@@ -2210,12 +2197,10 @@ static unsigned long gemmepi__process_id(void) {
 typedef int gemmepi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
-static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-  uint64_t *size) {
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file, uint64_t *size) {
   struct stat status;
   int code = 0;
-  *file = gemmepi__openat(folder->descriptor, name,
-    O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
+  *file = gemmepi__openat(folder->descriptor, name, O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
   if (*file < 0)
     return errno;
   if (fstat(*file, &status) != 0)
@@ -2231,8 +2216,7 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
 }
 
 static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
-  *file = gemmepi__openat(folder->descriptor, name,
-    O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+  *file = gemmepi__openat(folder->descriptor, name, O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
   return *file < 0 ? errno : 0;
 }
 
@@ -2263,7 +2247,7 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 static int gemmepi__file_may_have(uint64_t size) {
   struct rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-    size <= (uint64_t)limit.rlim_cur;
+     size <= (uint64_t)limit.rlim_cur;
 }
 
 /* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
@@ -2306,8 +2290,7 @@ static int gemmepi__folder_make(const char *path) {
  nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
  file that shrinks meanwhile gives what it still had. */
 static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
-  const gemmepi_allocator *allocator, size_t most, unsigned char **data,
-  size_t *size) {
+  const gemmepi_allocator *allocator, size_t most, unsigned char **data, size_t *size) {
   gemmepi__file file;
   uint64_t length = 0;
   unsigned char *bytes = NULL;
@@ -2372,15 +2355,13 @@ static long gemmepi__file_counter; /* of files written aside by this process */
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
  renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
  torn, so what reads it must check it. */
-static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
-  const gemmepi__file_piece *pieces, int count) {
+static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, const gemmepi__file_piece *pieces, int count) {
   char aside[512];
   int code = 0, attempt;
   /* other machines that share the folder, and containers, have processes with the same id */
   for (attempt = 0; attempt < 100; attempt++) {
     gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
-    gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(),
-      (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
+    gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(), (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
     if (gemmepi__text_is_cut(&text))
       return GEMMEPI__FILE_LONG_NAME;
     code = gemmepi__file_write_new(folder, aside, pieces, count);
@@ -2449,9 +2430,8 @@ static void *gemmepi__library_open(const char *name, char *reason, size_t size) 
 #if GEMMEPI__WINDOWS
   /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
    may have put it */
-  void *library = (void *)LoadLibraryExA(name, NULL,
-    gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
-      : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+  void *library = (void *)LoadLibraryExA(name, NULL, gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+    : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
   if (!library)
     snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
 #else
@@ -2579,7 +2559,8 @@ enum {
   GEMMEPI__WANTS_BIAS_FIRST = 16, /* sums that begin with the bias are faster than one loaded ahead */
   GEMMEPI__LEAVES_ROOM_FOR_AUX = 32, /* registers, for a bias loaded ahead where AUX is stored */
   GEMMEPI__IS_NOT_LEAN = 64, /* takes more registers than lean shapes of gemm_sm90.cu have */
-  GEMMEPI__IS_WIDE_IN_SUMS = 128 /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+  GEMMEPI__IS_WIDE_IN_SUMS = 128, /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+  GEMMEPI__WANTS_ELECTED_LANE = 256 /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -2599,12 +2580,12 @@ static const gemmepi__activation_row gemmepi__activations[] = {
   {GEMMEPI__ACTIVATION(RELU),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS | GEMMEPI__SAVES_MASK},
   {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__LEAVES_ROOM_FOR_AUX | GEMMEPI__IS_WIDE_IN_SUMS},
   {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__WANTS_BIAS_FIRST | GEMMEPI__HAS_FORM_OF_LONG_SUMS},
-  {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
   {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
   {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
-  {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
+  {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
   {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
   {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
@@ -2727,8 +2708,7 @@ static double gemmepi__times_density(double factor, double x) {
 /* of x >= -30 */
 static double gemmepi__normal(double x) {
   double within = x > 40 ? 40 : x;
-  return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
-    0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+  return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within), 0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
 }
 
 /* log(1 + exp(x)), accurate in the left tail */
@@ -2798,8 +2778,7 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
     within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
     return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-      (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-      argument);
+      (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)), argument);
   case GEMMEPI_GELU_ERF:
     if (x < -30)
       return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
@@ -2902,8 +2881,7 @@ static double gemmepi__times_activation(uint32_t activation, double parameter, d
 
 /* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
  subnormal, or the larger one */
-static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
-  double gate) {
+static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value, double gate) {
   double both = dy * value, size = fabs(both), first = both, last = 1;
   if (gemmepi__selects_0(activation, gate))
     return 0;
@@ -2975,10 +2953,10 @@ static const gemmepi__flag_row gemmepi__flags[] = {
 static const struct {
   uint64_t flag, instead;
 } gemmepi__layers_flags[] = {{GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},
-  {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
-  {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
-  {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
-  {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
+        {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
+        {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
+        {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
+        {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
 
 /* For values that nobody writes on purpose. */
 #define GEMMEPI__UNINITIALISED " (did you leave desc uninitialised? = {0})"
@@ -2987,8 +2965,8 @@ static const struct {
 static const struct {
   const char *desc, *name;
 } gemmepi__fields[] = {{"gemmepi_matmul_desc", "epilogue"},   {"gemmepi_matmul_desc", "flags"},
-  {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
-  {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
+        {"gemmepi_elementwise_desc", "flags"}, {"gemmepi_elementwise_desc", "activation"},
+        {"gemmepi_linear_desc", "flags"},      {"gemmepi_linear_desc", "activation"}};
 
 static size_t gemmepi__field_index(int field) {
   size_t i = 0;
@@ -3042,12 +3020,10 @@ static gemmepi_status gemmepi__refuse_flag(int field, const gemmepi__flag_row *r
       gemmepi__fields[here].name, row->name, gemmepi__fields[there].name);
   for (i = 0; is_layers && i < GEMMEPI__COUNT(gemmepi__layers_flags); i++)
     if (row->flag == gemmepi__layers_flags[i].flag)
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
         gemmepi__fields[here].name, row->name, gemmepi__flag(gemmepi__layers_flags[i].instead)->name);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in %s.%s",
-    gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc,
-    gemmepi__fields[there].name);
+    gemmepi__fields[here].name, row->name, gemmepi__fields[there].desc, gemmepi__fields[there].name);
 }
 
 /* Whether a field has but its own flags, and, where `others` says so, further bits that are checked elsewhere. */
@@ -3058,18 +3034,15 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
   if (!wrong)
     return GEMMEPI_OK;
   if (field == GEMMEPI__OF_GATE && wrong == GEMMEPI_GATED)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.activation has GATED, which belongs in gemmepi_matmul_desc.epilogue; an element-wise "
       "gate is the operation GEMMEPI_OP_GATED");
   if (row && !(wrong & 0xff))
     return gemmepi__refuse_flag(field, row);
   if (strcmp(name, "flags") == 0 && wrong & GEMMEPI_ACTIVATION_MASK && gemmepi__activation_name(flags))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
       gemmepi__activation_name(flags), field == GEMMEPI__OF_PRODUCT ? "epilogue" : "activation");
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s", name,
     (gemmepi__ull)flags, (gemmepi__ull)wrong, GEMMEPI__UNINITIALISED);
 }
 /* What an epilogue is made of, which compositions have a meaning, and how they are called. */
@@ -3079,8 +3052,8 @@ static gemmepi_status gemmepi__check_flags_of(int field, uint64_t flags, uint64_
 /* RELU saves one bit an element, every other activation, and a gate, the pre-activation itself. */
 static int gemmepi__aux_is_mask(gemmepi_epilogue epilogue) {
   return (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) &&
-    !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM)) &&
-    gemmepi__activation_has(epilogue, GEMMEPI__SAVES_MASK);
+     !(epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM)) &&
+     gemmepi__activation_has(epilogue, GEMMEPI__SAVES_MASK);
 }
 
 /* With GATED: whether the product's columns are two halves, of which one column is made or two gradients; else they are the
@@ -3159,11 +3132,11 @@ static const struct {
   gemmepi_epilogue number;
   const char *name;
 } gemmepi__cublaslt_numbers[] = {{1, "DEFAULT"},    {2, "RELU"},          {130, "RELU_AUX"},
-  {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
-  {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
-  {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
-  {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
-  {512, "BGRADB"}};
+        {4, "BIAS"},       {6, "RELU_BIAS"},     {134, "RELU_AUX_BIAS"},
+        {136, "DRELU"},    {152, "DRELU_BGRAD"}, {32, "GELU"},
+        {160, "GELU_AUX"}, {36, "GELU_BIAS"},    {164, "GELU_AUX_BIAS"},
+        {192, "DGELU"},    {208, "DGELU_BGRAD"}, {256, "BGRADA"},
+        {512, "BGRADB"}};
 
 /* The bits that cuBLASLt's numbers use. */
 #define GEMMEPI__CUBLASLT_BITS 0x3ffull
@@ -3178,21 +3151,16 @@ static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilo
     if ((epilogue & GEMMEPI__CUBLASLT_BITS) != number)
       continue;
     if (is_epilogue)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
-        "GEMMEPI_EPILOGUE_%s here",
-        (gemmepi__ull)epilogue, number, name, name);
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
+        "GEMMEPI_EPILOGUE_%s here", (gemmepi__ull)epilogue, number, name, name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give an activation alone, "
-      "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in "
-      "desc.flags for the rest)",
+      "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in desc.flags for the rest)",
       (gemmepi__ull)epilogue, number, name);
   }
   if (gemmepi__activation_name(epilogue))
     return GEMMEPI_OK;
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "desc.%s is 0x%llx, and 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
     "GEMMEPI_RELU and so on, never two or-ed%s",
     field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
@@ -3214,34 +3182,213 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
       (!rule->two_of || gemmepi__has_two(epilogue & rule->two_of)))
       return gemmepi__fail(rule->status, "desc.epilogue is %s: %s", name, rule->sentence);
   }
-  if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) &&
-    gemmepi__activation(epilogue) != GEMMEPI_NONE)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
+  if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) && gemmepi__activation(epilogue) != GEMMEPI_NONE)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
       name);
   return GEMMEPI_OK;
 }
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
 
-/* The tensors of a product, in the order of every table below. */
+/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
+
+/* The tensors of an epilogue that have no field of their own in gemmepi__epilogue_params, a row each: NAME, name and along what it
+ runs. All are F32. From its row a tensor has a number among a problem's operands, by which pointers, overlap and alignment are
+ checked, explain shows it and a kernel's name has it, its place in `extras` of each kernel's parameters, and its bit in the define
+ GEMMEPI_EXTRAS. What is computed of it stands in epilogue.cuh and host/product.h. cuBLASLt knows none of them. */
+#define GEMMEPI_EXTRA_OPERANDS(X) \
+  X(ROW_FACTOR, row_factor, GEMMEPI__ALONG_ROWS) /* D = row_factor[row] * (all that comes before the residual) + residual */
+
+enum { GEMMEPI__ALONG_ROWS, GEMMEPI__ALONG_COLUMNS, GEMMEPI__ALONG_BOTH }; /* of the result: [m], [n] or [m, n] */
+
+#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,
+enum { GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER) GEMMEPI__EXTRAS };
+
+/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
+typedef struct gemmepi__kernel_matrix {
+  void *data;
+  long long ld, stride;
+} gemmepi__kernel_matrix;
+
+/* The scales of a matrix: those of an item begin at data[item * stride]. */
+typedef struct gemmepi__kernel_scale {
+  const float *data;
+  long long stride;
+} gemmepi__kernel_scale;
+
+/* epilogue.cuh. What the epilogue does not use is zero. */
+typedef struct gemmepi__epilogue_params {
+  gemmepi__kernel_matrix c, bias, aux, residual, d;
+  gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
+  void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
+  void *partials; /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
+  const double *device_alpha, *device_beta;
+  double alpha, beta; /* where no device_alpha, device_beta is given */
+  double parameter; /* of the activation */
+  long long m, n; /* n: columns of the product, or of each of its halves */
+  unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
+  int uses_c;
+} gemmepi__epilogue_params;
+
+/* pass.cu: the epilogue over a finished product. */
+typedef struct gemmepi__pass_params {
+  gemmepi__epilogue_params epilogue;
+  gemmepi__kernel_matrix product;
+  long long part; /* elements from one part of the product to the next, of an item */
+  int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__pass_params;
+
+/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
+typedef struct gemmepi__plain_params {
+  gemmepi__epilogue_params epilogue;
+  gemmepi__kernel_matrix a, b;
+  long long k;
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__plain_params;
+
+/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
+ transpose.cu: out = x transposed, rows not filled up. */
+typedef struct gemmepi__convert_params {
+  gemmepi__kernel_matrix x, out;
+  long long rows, columns, items;
+} gemmepi__convert_params;
+
+/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
+typedef struct gemmepi__reduce_params {
+  gemmepi__kernel_matrix x;
+  gemmepi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */
+  void *out;
+  long long out_stride; /* between the sums of two items, or of two parts */
+  long long rows, columns;
+  long long parts; /* sum_columns: into which an item's rows are divided */
+  long long part_rows; /* sum_columns: rows of a part */
+} gemmepi__reduce_params;
+
+/* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
+#ifdef __CUDACC__
+struct alignas(64) gemmepi__tensor_map {
+  unsigned long long words[16];
+};
+#else
+typedef struct gemmepi__tensor_map {
+  unsigned long long words[16];
+} gemmepi__tensor_map;
+#endif
+
+/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
+typedef struct gemmepi__sm90_params {
+  gemmepi__tensor_map a, b;
+  gemmepi__tensor_map a_tail, b_tail; /* boxes of the last lines, where these lie along k and are fewer */
+  gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
+  gemmepi__epilogue_params epilogue;
+  unsigned tiles; /* of clusters, of all items */
+  unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */
+  unsigned band; /* tiles of clusters one below the other before the next column is begun */
+  int k;
+  int a_items, b_items; /* 0: one matrix for all items of the batch */
+  void *sums; /* of an operand: bias_grad, or a line in F64 of each item */
+  long long sums_stride;
+  int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__sm90_params;
+
+/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
+typedef struct gemmepi__sm80_params {
+  gemmepi__epilogue_params epilogue; /* row_tiles: of the rows of one warp */
+  gemmepi__kernel_matrix a, b;
+  unsigned tile_rows; /* in an item */
+  unsigned band; /* tiles one below the other before the next column is begun */
+  unsigned parts; /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
+  int k, part_k;
+  gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+} gemmepi__sm80_params;
+
+/* The tensors of an element-wise operation, in the order of operations.cuh. */
+#define GEMMEPI__PARAMS_TENSORS 8
+#define GEMMEPI__PARAMS_AXES    8
+
+/* operations.cuh: what is the same for all indices. */
+typedef struct gemmepi__operation_params {
+  double parameter; /* of the activation */
+  double weight; /* LERP without w */
+  const float *scale;
+  void *amax; /* F64 where a is, else F32; 0 before the launch */
+} gemmepi__operation_params;
+
+/* elementwise.cu, gemmepi_contiguous */
+typedef struct gemmepi__contiguous_params {
+  gemmepi__operation_params operation;
+  void *data[GEMMEPI__PARAMS_TENSORS];
+  long long count;
+} gemmepi__contiguous_params;
+
+/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */
+typedef struct gemmepi__strided_params {
+  gemmepi__operation_params operation;
+  void *data[GEMMEPI__PARAMS_TENSORS];
+  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+  long long extent_i, extent_j; /* of the first two axes */
+  unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */
+  unsigned tiles_i, tiles_j; /* 32 bits: a 64-bit division costs a thread as much as its work */
+  int rank; /* 2 at least */
+} gemmepi__strided_params;
+
+/* sum.cu: axes of the sums that are made, and of what is added up, each from the innermost on */
+typedef struct gemmepi__axes {
+  long long extent[GEMMEPI__PARAMS_AXES];
+  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
+  int rank;
+} gemmepi__axes;
+typedef struct gemmepi__sum_params {
+  gemmepi__operation_params operation;
+  void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
+  gemmepi__axes kept, summed;
+  long long kept_count,
+    summed_count; /* of vectors or elements along the innermost axis, times the other axes */
+  long long part_count; /* of summed_count, in one part */
+  unsigned kept_blocks; /* the grid is these times the parts */
+} gemmepi__sum_params;
+
+/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+typedef struct gemmepi__scaled_params {
+  void *a, *y;
+  const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
+  float *y_scale; /* written */
+  void *amax;
+  long long extent[GEMMEPI__PARAMS_AXES];
+  long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
+  unsigned tiles[2];
+  int rank; /* 2 at least */
+} gemmepi__scaled_params;
+
+/* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
+ names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
+/* clang-format off */
+#define GEMMEPI__OPERAND_ROWS(X) \
+  X(A, a, "") \
+  X(B, b, "") \
+  X(C, c, "") \
+  X(D, d, "") \
+  X(AUX, aux, "AUX or BACKWARD") \
+  X(RESIDUAL, residual, "RESIDUAL") \
+  X(BIAS, bias, "BIAS") \
+  X(BIAS_GRAD, bias_grad, "BGRAD, BGRAD_A or BGRAD_B") \
+  X(SCALE_A, scale_a, "") \
+  X(SCALE_B, scale_b, "") \
+  X(SCALE_C, scale_c, "") \
+  X(SCALE_D, scale_d, "") \
+  X(SCALE_AUX, scale_aux, "AUX or BACKWARD") \
+  X(SCALE_RESIDUAL, scale_residual, "RESIDUAL") \
+  X(AMAX_D, amax_d, "") \
+  X(AMAX_AUX, amax_aux, "")
+/* clang-format on */
+
+/* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
+#define GEMMEPI__OPERAND_NUMBER(NAME, name, rest) GEMMEPI__##NAME,
 enum {
-  GEMMEPI__A,
-  GEMMEPI__B,
-  GEMMEPI__C,
-  GEMMEPI__D,
-  GEMMEPI__AUX,
-  GEMMEPI__RESIDUAL,
-  GEMMEPI__BIAS,
-  GEMMEPI__BIAS_GRAD,
-  GEMMEPI__SCALE_A,
-  GEMMEPI__SCALE_B,
-  GEMMEPI__SCALE_C,
-  GEMMEPI__SCALE_D,
-  GEMMEPI__SCALE_AUX,
-  GEMMEPI__SCALE_RESIDUAL,
-  GEMMEPI__AMAX_D,
-  GEMMEPI__AMAX_AUX,
-  GEMMEPI__OPERANDS
+  GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NUMBER)
+    GEMMEPI__OPERANDS,
+  GEMMEPI__FIRST_EXTRA = GEMMEPI__OPERANDS - GEMMEPI__EXTRAS
 };
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
@@ -3250,9 +3397,12 @@ enum {
 #define GEMMEPI__SCALE_OF(matrix) \
   (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
+#define GEMMEPI__OPERAND_NAME(NAME, name, rest) #name,
 static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
-  "a",       "b",       "c",       "d",       "aux",       "residual",       "bias",   "bias_grad",
-  "scale_a", "scale_b", "scale_c", "scale_d", "scale_aux", "scale_residual", "amax_d", "amax_aux"};
+  GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NAME)};
+
+#define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
+static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {
@@ -3315,6 +3465,15 @@ static int gemmepi__has_operand(const gemmepi__problem *problem, int operand) {
   return problem->views[operand].dtype != 0;
 }
 
+/* A bit for each extra operand that the problem has. */
+static unsigned gemmepi__extras(const gemmepi__problem *problem) {
+  unsigned bits = 0;
+  int i;
+  for (i = 0; i < GEMMEPI__EXTRAS; i++)
+    bits |= (unsigned)gemmepi__has_operand(problem, GEMMEPI__FIRST_EXTRA + i) << i;
+  return bits;
+}
+
 /* I8 operands multiply into exact I32 sums, whatever they become afterwards. */
 static int gemmepi__product_dtype(const gemmepi__problem *problem) {
   return problem->common == GEMMEPI_I8 ? (int)GEMMEPI_I32 : (int)problem->accumulator;
@@ -3348,8 +3507,7 @@ static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
 
 static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
   if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-      (long long)size,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name, (long long)size,
       size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
   return GEMMEPI_OK;
 }
@@ -3361,30 +3519,24 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
   const char *unit = mask ? "bits" : "elements";
   if (view->ld < 0 || view->batch_stride < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-      view->ld < 0 ? "ld" : "batch_stride",
-      (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+      view->ld < 0 ? "ld" : "batch_stride", (long long)(view->ld < 0 ? view->ld : view->batch_stride));
   if (view->ld == 0)
     view->ld = view->length ? view->length : 1;
   if (mask && given_ld == 0)
     view->ld = (view->ld + 127) / 128 * 128;
   if (mask && (view->ld % 128 || view->batch_stride % 128))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
-      view->ld % 128 ? "ld" : "batch_stride",
-      (long long)(view->ld % 128 ? view->ld : view->batch_stride));
-  if (view->ld < view->length)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+      "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
+      view->ld % 128 ? "ld" : "batch_stride", (long long)(view->ld % 128 ? view->ld : view->batch_stride));
+  if (view->ld < view->length)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
       (long long)view->ld, (long long)view->length, unit);
   item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
   end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
   if (end < 0)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
-      unit, (long long)view->lines, (long long)view->ld, (long long)batch,
-      (long long)view->batch_stride);
+      unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
   view->bytes = (end * view->bits + 7) / 8;
   /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
   if (view->lines <= 1 || view->length == 0)
@@ -3405,22 +3557,20 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
   item = gemmepi__offset(view->lines - 1, view->ld, view->length);
   follow = view->batch_stride >= item;
   interleaved = view->batch_stride >= view->length &&
-    view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
+        view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
   if (follow || interleaved)
     return GEMMEPI_OK;
   if (view->bits == 1)
     item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps "
-    "them apart",
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
     name, (long long)view->batch_stride, (long long)batch, (long long)item);
 }
 
 /* The types that a tensor beside a and b may have: bit 1 << dtype. */
 #define GEMMEPI__MATRIX_TYPES \
   (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 | 1u << GEMMEPI_E5M2 | \
-  1u << GEMMEPI_I8)
+    1u << GEMMEPI_I8)
 #define GEMMEPI__VECTOR_TYPES (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16)
 
 static uint32_t gemmepi__side_types(const gemmepi__problem *problem, int operand) {
@@ -3437,14 +3587,12 @@ static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
 }
 
 static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
     (int)dtype, GEMMEPI__UNINITIALISED);
 }
 
-static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
-  gemmepi_dtype dtype) {
+static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand, gemmepi_dtype dtype) {
   char accepted[128];
   gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
   uint32_t types = gemmepi__side_types(problem, operand);
@@ -3455,14 +3603,11 @@ static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem,
     return GEMMEPI_OK;
   gemmepi__append_types(&text, types);
   if (operand == GEMMEPI__D)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-      gemmepi__dtype(dtype)->name,
-      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+      gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
       gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
-    name, gemmepi__dtype(dtype)->name,
-    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+    name, gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
 }
 
 /* The type of a tensor that the caller left open, given d's. */
@@ -3475,8 +3620,7 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 /* >>scales and amax */
 
 /* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
-static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype,
-  int32_t alignment) {
+static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int32_t alignment) {
   gemmepi__view *view = &problem->views[operand];
   int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
   char name[32];
@@ -3499,42 +3643,35 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
   int64_t steps = gemmepi__blocks_of_128(k);
   if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
       name, (int)scale->mode, GEMMEPI__UNINITIALISED);
   if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
       (long long)scale->batch_stride);
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
   if (view->bits == 1)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
       (int)scale->mode);
   if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
       name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
-      gemmepi__takes_scale(view->dtype) ? "the result is in I32"
-        : "accepted with E4M3, E5M2 and I8");
+      gemmepi__takes_scale(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
   if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
-      name, (int)scale->mode);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b", name, (int)scale->mode);
   view->scale = (int32_t)scale->mode;
   view = &problem->views[GEMMEPI__SCALE_OF(operand)];
   view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
-    : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? gemmepi__blocks_of_128(outer)
-      : 1;
+        : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? gemmepi__blocks_of_128(outer)
+        : 1;
   view->length = scale->mode == GEMMEPI_SCALE_TENSOR      ? 1
-    : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? steps
-      : outer;
+        : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? steps
+        : outer;
   view->ld = scale->mode == GEMMEPI_SCALE_BLOCK_128 ? (steps + 3) / 4 * 4 : view->length;
   view->batch_stride = scale->batch_stride;
-  return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
-    scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
+  return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32, scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
 }
 
 static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
@@ -3545,8 +3682,7 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
   if (!(problem->flags & flag))
     return GEMMEPI_OK;
   if (of == GEMMEPI__AUX && !view->written)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
   if (view->bits == 1 || dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
       view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
@@ -3563,16 +3699,14 @@ static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gem
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
 static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operand,
-  const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
-  int64_t rows, int64_t columns, gemmepi_order order) {
+  const gemmepi_matrix *matrix, gemmepi_dtype default_dtype, int64_t rows, int64_t columns, gemmepi_order order) {
   gemmepi__view *view = &problem->views[operand];
   const char *name = gemmepi__operand_names[operand];
   int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
   int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
   gemmepi_status status = GEMMEPI_OK;
   if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
-      matrix->transposed,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name, matrix->transposed,
       is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
       matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
@@ -3584,10 +3718,8 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   if (operand == GEMMEPI__AUX && gemmepi__aux_is_mask(problem->epilogue)) {
     view->bits = 1;
     if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT)
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
-        (int)matrix->dtype);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0", (int)matrix->dtype);
   } else {
     if (!is_factor)
       status = gemmepi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
@@ -3602,8 +3734,7 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   return status;
 }
 
-static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
-  const gemmepi_vector *vector, int64_t length) {
+static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand, const gemmepi_vector *vector, int64_t length) {
   gemmepi__view *view = &problem->views[operand];
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
@@ -3628,40 +3759,35 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
   int common = gemmepi__common_dtype((int)a, (int)b);
   int fits;
   if (d == GEMMEPI_I32 && common != GEMMEPI_I8)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
       gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
   if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s",
       (int)compute, GEMMEPI__UNINITIALISED);
   if (compute == GEMMEPI_COMPUTE_DEFAULT)
     compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
-      : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
+        : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
         : GEMMEPI_COMPUTE_F32;
   fits = compute == GEMMEPI_COMPUTE_F64    ? common == GEMMEPI_F64
-    : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
-    : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
-      : common != GEMMEPI_F64 && d != GEMMEPI_I32;
+     : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
+     : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
+        : common != GEMMEPI_F64 && d != GEMMEPI_I32;
   if (!fits)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
       "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
-      gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name,
-      gemmepi__dtype(d)->name);
+      gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name, gemmepi__dtype(d)->name);
   if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gemmepi__is_fp8((int)a) && gemmepi__is_fp8((int)b)))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
       gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
   problem->compute = (int32_t)compute;
   problem->common = common;
   problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
-    : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
-      : GEMMEPI_F32;
+        : common == GEMMEPI_I8 && d == GEMMEPI_I32 ? GEMMEPI_I32
+        : GEMMEPI_F32;
   return GEMMEPI_OK;
 }
 
@@ -3669,8 +3795,7 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
   if (!gemmepi__dtype_is_known(dtype))
     return gemmepi__refuse_dtype(name, dtype);
   if (dtype == GEMMEPI_I32)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.dtype is I32, which is for results of I8 operands", name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I32, which is for results of I8 operands", name);
   return GEMMEPI_OK;
 }
 
@@ -3681,8 +3806,7 @@ static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const ge
   if (!status)
     status = gemmepi__check_factor_dtype("b", b);
   if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
-    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
       gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
   if (!status)
     status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
@@ -3702,33 +3826,28 @@ static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *pr
   gemmepi__append_epilogue(&text, problem->epilogue);
   if (!gemmepi__activation_has(problem->epilogue, GEMMEPI__OF_INTEGERS))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-      "others need a floating-point or I8 result",
+      "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: others need a floating-point or I8 result",
       name);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there", name);
   return GEMMEPI_OK;
 }
 
 /* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
 static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
-  const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
-  gemmepi_dtype default_dtype, int64_t along) {
+  const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix, gemmepi_dtype default_dtype, int64_t along) {
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
   return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
     by_rows ? along : desc->n, desc->order);
 }
 
-static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-  int64_t along) {
+static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc, int64_t along) {
   int64_t result = gemmepi__result_columns(desc->epilogue, along);
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
   gemmepi_status status = gemmepi__check_integer_epilogue(problem);
   if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
-    status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
-      gemmepi__aux_columns(desc->epilogue, along));
+    status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d, gemmepi__aux_columns(desc->epilogue, along));
   if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
     status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
       gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
@@ -3778,8 +3897,7 @@ static void gemmepi__fold_column_major(gemmepi__problem *problem) {
 }
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
-static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
-  double parameter) {
+static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter, double parameter) {
   if (has_parameter != 0 && has_parameter != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
       has_parameter, GEMMEPI__UNINITIALISED);
@@ -3788,17 +3906,12 @@ static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int ha
   if (gemmepi__default_parameter(epilogue) == 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-      "it and desc.has_parameter 0 (in a short call NAN)",
-      parameter, gemmepi__activation_name(epilogue));
+      "it and desc.has_parameter 0 (in a short call NAN)", parameter, gemmepi__activation_name(epilogue));
   if (!has_parameter)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
-      parameter == parameter
-        ? "set that to 1"
-        : "leave it 0 for the default (NAN is for the short calls)");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+      parameter == parameter ? "set that to 1" : "leave it 0 for the default (NAN is for the short calls)");
   if (parameter - parameter != 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-      parameter);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite", parameter);
   return GEMMEPI_OK;
 }
 
@@ -3806,8 +3919,7 @@ static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int ha
 static gemmepi_status gemmepi__check_range_of_parameter(double parameter, int accumulator) {
   if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
     return GEMMEPI_OK;
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
@@ -3818,20 +3930,16 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
   if (!(desc->flags & GEMMEPI_ACCUMULATE))
     return GEMMEPI_OK;
   if (between || gemmepi__activation(desc->epilogue) != GEMMEPI_NONE)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
-      "epilogue take RESIDUAL with args.residual = args.d%s",
-      name,
+      "epilogue take RESIDUAL with args.residual = args.d%s", name,
       desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
   if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
   if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-      "written has no one scale: give c with its own scale and args.beta",
-      (int)desc->d.scale.mode);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+      "written has no one scale: give c with its own scale and args.beta", (int)desc->d.scale.mode);
   return GEMMEPI_OK;
 }
 
@@ -3846,17 +3954,14 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
   if (status)
     return status;
   if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
-      "GEMMEPI_COLUMN_MAJOR (1)%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and GEMMEPI_COLUMN_MAJOR (1)%s",
       (int)desc->order, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_flags_of(GEMMEPI__OF_PRODUCT, desc->flags, 0);
   if (status)
     return status;
   if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
       (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
   status = gemmepi__check_epilogue(desc->epilogue);
   if (!status)
@@ -3866,6 +3971,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
   int operand, written;
+  problem->used = 0;
+  problem->count = problem->outputs = 0;
   for (written = 1; written >= 0; written--)
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
       if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {
@@ -3876,8 +3983,7 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
-static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
-  gemmepi__problem *problem) {
+static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment, gemmepi__problem *problem) {
   gemmepi_matrix c;
   gemmepi_dtype d;
   gemmepi_status status;
@@ -3900,15 +4006,13 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
   result = gemmepi__result_columns(desc->epilogue, along);
   if (result < 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s is %lld; with GATED it counts both halves and must be even",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; with GATED it counts both halves and must be even",
       desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
   status = gemmepi__take_operands(problem, desc);
   if (!status)
     status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
   if (!status)
-    status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
-      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+    status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
   if (status)
     return status;
   c = desc->c;
@@ -3961,8 +4065,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
   needs->scale_b_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B].bytes;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
-  gemmepi_epilogue_needs *needs) {
+GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc, gemmepi_epilogue_needs *needs) {
   gemmepi__problem problem;
   gemmepi_status status;
   if (!needs)
@@ -4172,7 +4275,7 @@ static int gemmepi__three_terms_meet(const gemmepi__equation *equation) {
 
 static int gemmepi__are_three_in_units(const gemmepi__equation *equation) {
   return equation->count == 3 && equation->terms[1].step % equation->terms[0].step == 0 &&
-    equation->terms[2].step % equation->terms[0].step == 0;
+     equation->terms[2].step % equation->terms[0].step == 0;
 }
 
 /* Whether there is a solution: tries each value of the term that has the fewest. 1 also where `steps` run out. */
@@ -4208,8 +4311,7 @@ static int gemmepi__layout_is_empty(const gemmepi__layout *layout) {
 
 /* A term for each axis. A negative stride is its positive one from the other end, so the layout covers bytes from
  *begin to *end. */
-static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin,
-  int64_t *end) {
+static void gemmepi__add_axes(gemmepi__equation *equation, const gemmepi__layout *layout, int64_t *begin, int64_t *end) {
   int i;
   *begin = 0;
   *end = layout->size;
@@ -4240,8 +4342,8 @@ static int gemmepi__share_equation(const gemmepi__layout *p, const gemmepi__layo
 /* What follows a sentence that says that tensors overlap. */
 static const char *gemmepi__if_undecided(int shares) {
   return shares == GEMMEPI__UNDECIDED
-    ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
-    : "";
+       ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
+       : "";
 }
 
 /* Whether the two, q's first element lying `distance` bytes after p's, have a byte in common. Not decided where that is not
@@ -4296,28 +4398,30 @@ typedef struct gemmepi__arguments {
   int uses_c;
 } gemmepi__arguments;
 
-/* Casts the const of inputs away: the one place where args becomes a table. */
-static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
-  void **pointers) {
-  int swap = problem->exchanged;
-  const void *inputs[GEMMEPI__AMAX_D];
-  inputs[GEMMEPI__A] = swap ? args->b : args->a;
-  inputs[GEMMEPI__B] = swap ? args->a : args->b;
-  inputs[GEMMEPI__C] = args->c;
-  inputs[GEMMEPI__D] = args->d;
-  inputs[GEMMEPI__AUX] = args->aux;
-  inputs[GEMMEPI__RESIDUAL] = args->residual;
-  inputs[GEMMEPI__BIAS] = args->bias;
-  inputs[GEMMEPI__BIAS_GRAD] = args->bias_grad;
-  inputs[GEMMEPI__SCALE_A] = swap ? args->scale_b : args->scale_a;
-  inputs[GEMMEPI__SCALE_B] = swap ? args->scale_a : args->scale_b;
-  inputs[GEMMEPI__SCALE_C] = args->scale_c;
-  inputs[GEMMEPI__SCALE_D] = args->scale_d;
-  inputs[GEMMEPI__SCALE_AUX] = args->scale_aux;
-  inputs[GEMMEPI__SCALE_RESIDUAL] = args->scale_residual;
-  memcpy(pointers, inputs, sizeof inputs);
-  pointers[GEMMEPI__AMAX_D] = args->amax_d;
-  pointers[GEMMEPI__AMAX_AUX] = args->amax_aux;
+#define GEMMEPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
+static const size_t gemmepi__operand_places[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_PLACE)};
+
+#define GEMMEPI__OPERAND_WANTED(NAME, name, wanted_by) wanted_by,
+#define GEMMEPI__EXTRA_WANTED(NAME, name, along)       #name,
+static const char *const gemmepi__operand_wanted_by[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_WANTED)
+        GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_WANTED)};
+
+static void gemmepi__exchange(void **first, void **second) {
+  void *kept = *first;
+  *first = *second;
+  *second = kept;
+}
+
+/* Casts the const of inputs away: the one place where args becomes a table. Extra operands are left NULL, for who has them. */
+static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args, void **pointers) {
+  size_t i;
+  memset(&pointers[GEMMEPI__FIRST_EXTRA], 0, GEMMEPI__EXTRAS * sizeof(void *));
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__operand_places); i++)
+    memcpy(&pointers[i], (const char *)args + gemmepi__operand_places[i], sizeof(void *));
+  if (problem->exchanged) {
+    gemmepi__exchange(&pointers[GEMMEPI__A], &pointers[GEMMEPI__B]);
+    gemmepi__exchange(&pointers[GEMMEPI__SCALE_A], &pointers[GEMMEPI__SCALE_B]);
+  }
 }
 
 /* The caller's name of an operand. */
@@ -4329,47 +4433,27 @@ static const char *gemmepi__argument_name(const gemmepi__problem *problem, int o
   return gemmepi__operand_names[operand];
 }
 
-/* The flags of an epilogue that use an operand, or the one whose scale it is; not of a to d, which every product has. */
-static const char *gemmepi__flags_for(int operand) {
-  switch (operand < GEMMEPI__SCALE_A ? operand : operand - GEMMEPI__SCALE_A) {
-  case GEMMEPI__AUX:
-    return "AUX or BACKWARD";
-  case GEMMEPI__RESIDUAL:
-    return "RESIDUAL";
-  case GEMMEPI__BIAS:
-    return "BIAS";
-  default:
-    return "BGRAD, BGRAD_A or BGRAD_B";
-  }
-}
-
-static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
-  const void *pointer) {
+static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand, const void *pointer) {
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
   const char *argument = gemmepi__argument_name(problem, operand);
-  if (operand >= GEMMEPI__AMAX_D)
+  if (operand == GEMMEPI__AMAX_D || operand == GEMMEPI__AMAX_AUX)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
-      argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
-      operand == GEMMEPI__AMAX_D ? "D" : "AUX");
-  if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
+      argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag", operand == GEMMEPI__AMAX_D ? "D" : "AUX");
+  if (operand >= GEMMEPI__SCALE_A && operand < GEMMEPI__AMAX_D && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
-      argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
-      pointer ? "NONE" : "not NONE");
+      argument, pointer ? "given" : "NULL", argument + strlen("scale_"), pointer ? "NONE" : "not NONE");
   if (operand <= GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
   gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   if (pointer)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-      argument, pointer, name, gemmepi__flags_for(operand));
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
-    name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+      argument, pointer, name, gemmepi__operand_wanted_by[operand]);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument, name);
 }
 
 /* An operand without a byte needs no pointer; C needs one where it is read. */
-static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  int operand) {
+static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int operand) {
   if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
     return !arguments->uses_c;
   return problem->views[operand].bytes == 0;
@@ -4379,18 +4463,14 @@ static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arg
 static gemmepi_status gemmepi__check_c(const gemmepi__problem *problem, const gemmepi_matmul_args *args) {
   if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
-      "beta NULL",
-      args->c ? "c" : "beta");
+      "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and beta NULL", args->c ? "c" : "beta");
   if (args->c && !args->beta)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.c is given but args.beta is NULL, so c would not be added; point beta to "
-      "a factor (0 is one), or leave c NULL");
+      "args.c is given but args.beta is NULL, so c would not be added; point beta to a factor (0 is one), or leave c NULL");
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   uint32_t given = 0;
   int operand;
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
@@ -4403,10 +4483,8 @@ static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
     if (used == (pointer != NULL) || (used && gemmepi__may_lack(problem, arguments, operand)))
       continue;
     if (used && operand == GEMMEPI__C)
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave "
-        "beta NULL",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave beta NULL",
         arguments->device_beta ? "given on the device" : "not 0");
     return gemmepi__refuse_pointer(problem, operand, pointer);
   }
@@ -4418,19 +4496,17 @@ static const char *gemmepi__alignment_rule(const gemmepi__problem *problem, int 
   if (view->alignment * 8 == view->bits)
     return "the size of an element";
   return operand >= GEMMEPI__SCALE_A ? "scales that are more than one number"
-    : "desc.alignment, 16 by default";
+        : "desc.alignment, 16 by default";
 }
 
-static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   int i;
   for (i = 0; i < problem->count; i++) {
     int operand = problem->list[i];
     const gemmepi__view *view = &problem->views[operand];
     if ((uintptr_t)arguments->pointers[operand] > (uintptr_t)-1 - (uintptr_t)view->bytes)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %p; no %lld bytes begin there",
-        gemmepi__argument_name(problem, operand), arguments->pointers[operand],
-        (long long)view->bytes);
+        gemmepi__argument_name(problem, operand), arguments->pointers[operand], (long long)view->bytes);
     if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - 1))
       return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
         gemmepi__argument_name(problem, operand), arguments->pointers[operand],
@@ -4444,13 +4520,12 @@ static gemmepi_status gemmepi__check_alignment(const gemmepi__problem *problem,
 /* D may be read where it is written: by C, the residual and a pre-activation, if they are the very same matrix. */
 static int gemmepi__may_be_d(const gemmepi__problem *problem, int operand) {
   return operand == GEMMEPI__C || operand == GEMMEPI__RESIDUAL ||
-    (operand == GEMMEPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
+     (operand == GEMMEPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
 }
 
-static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p,
-  const gemmepi__view *q) {
+static int gemmepi__same_layout(const gemmepi__problem *problem, const gemmepi__view *p, const gemmepi__view *q) {
   return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
-    (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
+     (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
 }
 
 static int64_t gemmepi__bytes_of(const gemmepi__view *view, int64_t elements) {
@@ -4470,26 +4545,23 @@ static gemmepi__layout gemmepi__layout_of_view(const gemmepi__view *view, int64_
 }
 
 /* Whether two views share a byte, q beginning `distance` bytes after p: GEMMEPI__APART and so on. */
-static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch,
-  int64_t distance) {
+static int gemmepi__views_share(const gemmepi__view *p, const gemmepi__view *q, int64_t batch, int64_t distance) {
   gemmepi__layout first = gemmepi__layout_of_view(p, batch), second = gemmepi__layout_of_view(q, batch);
   return gemmepi__layouts_share(&first, &second, distance);
 }
 
 /* Whether the output and another operand are in each other's way: GEMMEPI__APART and so on. The quick answer, by ranges, is the
  usual one. */
-static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output,
-  int other) {
+static int gemmepi__collide(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int output, int other) {
   const gemmepi__view *p = &problem->views[output], *q = &problem->views[other];
   uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
-    q_begin = (uintptr_t)arguments->pointers[other];
+       q_begin = (uintptr_t)arguments->pointers[other];
   if (p_begin + (uintptr_t)p->bytes <= q_begin || q_begin + (uintptr_t)q->bytes <= p_begin || !p_begin ||
     !q_begin || !p->bytes || !q->bytes)
     return 0;
   if ((other == GEMMEPI__C || other == GEMMEPI__SCALE_C) && !arguments->uses_c)
     return 0;
-  if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin &&
-    gemmepi__same_layout(problem, p, q))
+  if (output == GEMMEPI__D && gemmepi__may_be_d(problem, other) && p_begin == q_begin && gemmepi__same_layout(problem, p, q))
     return 0;
   return gemmepi__views_share(p, q, problem->batch, (int64_t)(q_begin - p_begin));
 }
@@ -4499,32 +4571,26 @@ static gemmepi_status gemmepi__refuse_in_place(const gemmepi__problem *problem, 
   const gemmepi__view *d = &problem->views[GEMMEPI__D], *view = &problem->views[other];
   const char *name = gemmepi__argument_name(problem, other);
   if (view->dtype != d->dtype)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same", name, name,
       gemmepi__dtype((gemmepi_dtype)view->dtype)->name, gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
   if (view->lines == d->lines && view->length == d->length && view->ld != d->ld)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same", name, name,
       (long long)view->ld, (long long)d->ld);
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
-    "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and "
-    "%lld",
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and %lld",
     name, view->lines == d->lines && view->length == d->length ? "batch_stride" : "shape",
     (long long)view->lines, (long long)view->length, (long long)view->batch_stride, (long long)d->lines,
     (long long)d->length, (long long)d->batch_stride);
 }
 
 static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments, int output, int other,
-  int shares) {
+  const gemmepi__arguments *arguments, int output, int other, int shares) {
   int may_be_d = output == GEMMEPI__D && gemmepi__may_be_d(problem, other);
   if (may_be_d && arguments->pointers[output] == arguments->pointers[other])
     return gemmepi__refuse_in_place(problem, other);
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s%s",
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s%s",
     gemmepi__argument_name(problem, output), arguments->pointers[output],
     (long long)problem->views[output].bytes, gemmepi__argument_name(problem, other),
     arguments->pointers[other], (long long)problem->views[other].bytes, gemmepi__if_undecided(shares),
@@ -4532,14 +4598,12 @@ static gemmepi_status gemmepi__refuse_overlap(const gemmepi__problem *problem,
 }
 
 /* Every output against those after it in the list, which has the outputs first. */
-static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_overlap(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   int i, j, shares;
   for (i = 0; i < problem->outputs; i++)
     for (j = i + 1; j < problem->count; j++)
       if ((shares = gemmepi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
-        return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j],
-          shares);
+        return gemmepi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j], shares);
   return GEMMEPI_OK;
 }
 
@@ -4551,8 +4615,7 @@ static const void *gemmepi__device_scalar(const gemmepi__arguments *arguments, i
 }
 
 /* These are operands, too: kernels load a double, when some of D may be written. */
-static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments) {
+static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
   gemmepi__layout number, written;
   int which, i;
   number.rank = 0;
@@ -4561,9 +4624,7 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
     const char *name = gemmepi__scalar_names[which];
     const void *pointer = gemmepi__device_scalar(arguments, which);
     if ((uintptr_t)pointer % sizeof(double))
-      return gemmepi__fail(GEMMEPI_MISALIGNED,
-        "args.%s is %p; on the device it must be a multiple of 8 bytes", name,
-        pointer);
+      return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; on the device it must be a multiple of 8 bytes", name, pointer);
     for (i = 0; i < problem->outputs && pointer; i++) {
       const gemmepi__view *view = &problem->views[problem->list[i]];
       const void *output = arguments->pointers[problem->list[i]];
@@ -4571,10 +4632,8 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
       if (output && view->bytes && (uintptr_t)pointer < (uintptr_t)output + (uintptr_t)view->bytes &&
         (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
         gemmepi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-          "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
-          gemmepi__argument_name(problem, problem->list[i]), output,
-          (long long)view->bytes, name, pointer);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
+          gemmepi__argument_name(problem, problem->list[i]), output, (long long)view->bytes, name, pointer);
     }
   }
   return GEMMEPI_OK;
@@ -4582,24 +4641,20 @@ static gemmepi_status gemmepi__check_device_scalars(const gemmepi__problem *prob
 
 /* Workspace is an output like any other, and none of the operands may lie in it. */
 static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments, const void *workspace,
-  size_t needed) {
+  const gemmepi__arguments *arguments, const void *workspace, size_t needed) {
   uintptr_t begin = (uintptr_t)workspace;
   const void *pointer;
   int operand, which;
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
     uintptr_t other = (uintptr_t)arguments->pointers[operand];
     if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-        (gemmepi__ull)needed, gemmepi__argument_name(problem, operand),
-        arguments->pointers[operand]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+        (gemmepi__ull)needed, gemmepi__argument_name(problem, operand), arguments->pointers[operand]);
   }
   for (which = 0; which < 2; which++) {
     pointer = gemmepi__device_scalar(arguments, which);
     if (pointer && (uintptr_t)pointer < begin + needed && begin < (uintptr_t)pointer + sizeof(double))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
         workspace, (gemmepi__ull)needed, gemmepi__scalar_names[which], pointer);
   }
   return GEMMEPI_OK;
@@ -4610,13 +4665,30 @@ static gemmepi_status gemmepi__check_whole(const char *name, double value) {
   if (value >= -2147483648.0 && value <= 2147483647.0 && value == (double)(int64_t)value)
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name,
-    value);
+    "args.%s is %.17g; with a result in I32 it must be a whole number of 32 bits", name, value);
+}
+
+/* Presence, alignment and overlap of all pointers; they and the scalars have been taken. */
+static gemmepi_status gemmepi__check_arguments(const gemmepi__problem *problem, gemmepi__arguments *arguments) {
+  gemmepi_status status;
+  arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
+  status = gemmepi__check_presence(problem, arguments);
+  if (!status && problem->accumulator == GEMMEPI_I32) {
+    status = gemmepi__check_whole("alpha", arguments->alpha);
+    if (!status)
+      status = gemmepi__check_whole("beta", arguments->beta);
+  }
+  if (!status)
+    status = gemmepi__check_alignment(problem, arguments);
+  if (!status)
+    status = gemmepi__check_overlap(problem, arguments);
+  if (!status && (problem->flags & GEMMEPI_DEVICE_SCALARS))
+    status = gemmepi__check_device_scalars(problem, arguments);
+  return status;
 }
 
 /* args -> arguments, or the sentence that says what is wrong with them. */
-static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
-  const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
   gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
@@ -4635,28 +4707,15 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
     arguments->beta = 1;
     arguments->pointers[GEMMEPI__C] = args->d;
   }
-  arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
-  status = gemmepi__check_presence(problem, arguments);
-  if (!status && problem->accumulator == GEMMEPI_I32) {
-    status = gemmepi__check_whole("alpha", arguments->alpha);
-    if (!status)
-      status = gemmepi__check_whole("beta", arguments->beta);
-  }
-  if (!status)
-    status = gemmepi__check_alignment(problem, arguments);
-  if (!status)
-    status = gemmepi__check_overlap(problem, arguments);
-  if (!status && on_device)
-    status = gemmepi__check_device_scalars(problem, arguments);
-  return status;
+  return gemmepi__check_arguments(problem, arguments);
 }
 
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
  than its element lowers it too; gemmepi__check_alignment will refuse that one. */
 static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
-    (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
-    (uintptr_t)args->bias_grad | 16;
+        (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
+        (uintptr_t)args->bias_grad | 16;
   return (size_t)(bits & (~bits + 1));
 }
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -4678,7 +4737,7 @@ enum {
 };
 
 static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "w",  "dy",
-  "y", "da", "db", "dw"};
+        "y", "da", "db", "dw"};
 
 #define GEMMEPI__BIT(tensor) (1u << (tensor))
 #define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
@@ -4752,7 +4811,7 @@ static const gemmepi__operation_row gemmepi__operations[] = {
   GEMMEPI__BIT_DY,
   GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB | GEMMEPI__BIT_DW,
   {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_W, GEMMEPI__BIT_DY | GEMMEPI__BIT_W,
-  GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
+   GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
   0,
   0,
   0},
@@ -4837,28 +4896,23 @@ static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
 }
 
 /* The elements that lie before and after the first one, if there is any. */
-static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
-  const int64_t *stride) {
+static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name, const int64_t *stride) {
   int64_t before = 0, after = 0,
-    size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+      size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
   int d;
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] == 0)
       return GEMMEPI_OK;
   for (d = 0; d < tensor->rank; d++)
-    if (tensor->shape[d] > 1 &&
-      !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
+    if (tensor->shape[d] > 1 && !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
         name, d, (long long)tensor->shape[d], (long long)stride[d]);
   if (!tensor->bytes)
     return GEMMEPI_OK;
   if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
     (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
-      "(%s.offset is %llu)",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer (%s.offset is %llu)",
       name, (gemmepi__ull)tensor->bytes, (long long)tensor->offset - before * size,
       (long long)tensor->offset + (after + 1) * size, name, (gemmepi__ull)tensor->offset);
   return GEMMEPI_OK;
@@ -4868,19 +4922,14 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
   int64_t stride[GEMMEPI__MAX_RANK], count = 1;
   int dtype = tensor->dtype ? (int)tensor->dtype : GEMMEPI_F32, d;
   if (!gemmepi__is_float(dtype))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name,
-      dtype,
-      gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
-        : "no gemmepi_dtype");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
+      gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
   if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name,
-      tensor->rank,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name, tensor->rank,
       tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
   if (tensor->rank && !tensor->shape)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
-      tensor->rank);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name, tensor->rank);
   if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
@@ -4922,8 +4971,7 @@ static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gem
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
  halved: the axis on which it has twice the extent, or -1. */
-static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
-  int halved) {
+static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which, int halved) {
   gemmepi__operand *operand = &task->operands[which];
   int64_t stride[GEMMEPI__MAX_RANK];
   int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
@@ -4936,12 +4984,9 @@ static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tens
     int64_t wanted = d == halved ? 2 * task->shape[d] : task->shape[d];
     int repeats = extent == 1 && wanted != 1 && d != halved;
     if (extent != wanted && !(repeats && may_repeat))
-      return gemmepi__refuse_shape(
-        task, tensor, which,
-        d == halved
-          ? "desc.axis, which is split, has twice the operation's extent (-1 is the last axis)"
-        : may_repeat ? "each axis, from the last on, has the same extent or 1"
-          : "they must be the same");
+      return gemmepi__refuse_shape(task, tensor, which, d == halved
+        ? "desc.axis, which is split, has twice the operation's extent (-1 is the last axis)"
+        : may_repeat ? "each axis, from the last on, has the same extent or 1" : "they must be the same");
     if (d < first || repeats) {
       if (is_gradient && wanted != 1) {
         operand->is_sum = 1;
@@ -4994,14 +5039,10 @@ static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
     if (gemmepi__is_fp8(dtype))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
         gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
-    if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
-      gemmepi_dtype_size((gemmepi_dtype)first) == 2))
-      return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
-        "may be F32",
-        gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name, of,
-        gemmepi__dtype((gemmepi_dtype)first)->name);
+    if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 && gemmepi_dtype_size((gemmepi_dtype)first) == 2))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors may be F32",
+        gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name, of, gemmepi__dtype((gemmepi_dtype)first)->name);
   }
   return GEMMEPI_OK;
 }
@@ -5025,12 +5066,9 @@ static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operatio
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
         gemmepi__tensor_names[t], row->name);
     if (surplus >> t & 1)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s is given, but the operation %s has no use for it%s",
-        gemmepi__tensor_names[t], row->name,
-        !(row->may >> t & 1)                          ? ""
-        : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
-          : " without dw");
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is given, but the operation %s has no use for it%s",
+        gemmepi__tensor_names[t], row->name, !(row->may >> t & 1)                          ? ""
+        : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b" : " without dw");
   }
   if (!outputs)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
@@ -5044,42 +5082,34 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status && !row->has_activation && desc->activation)
-    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation is 0x%llx; the operation %s has none: leave it 0",
       (gemmepi__ull)desc->activation, row->name);
   if (!status && !has_halves && desc->activation & GEMMEPI_GATE_FIRST)
-    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
   if (status)
     return status;
   if (desc->flags & ~row->flags)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has %s; the operation %s has no use for it",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; the operation %s has no use for it",
       gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
   if (!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-      row->has_halves ? "with b nothing is split: leave it 0"
-        : "the operation has none: leave it 0");
+      row->has_halves ? "with b nothing is split: leave it 0" : "the operation has none: leave it 0");
   if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
       (gemmepi__ull)desc->alignment);
   if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
-      GEMMEPI__UNINITIALISED);
+      "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode, GEMMEPI__UNINITIALISED);
   if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-      row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
-        : "scales go with CAST alone");
+      row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for" : "scales go with CAST alone");
   if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
   return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
@@ -5087,13 +5117,10 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
   int y = task->operands[GEMMEPI__OUT_Y].dtype;
   if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-      gemmepi__dtype((gemmepi_dtype)y)->name);
-  if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+      "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2", gemmepi__dtype((gemmepi_dtype)y)->name);
+  if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
   return GEMMEPI_OK;
 }
 
@@ -5131,18 +5158,13 @@ static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
     if (!(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0)
       repeats = GEMMEPI__SHARED;
   if (!repeats && operand->pointer != which) /* two halves of one tensor */
-    repeats = gemmepi__layouts_share(&layout, &layout,
-      operand->offset - task->operands[operand->pointer].offset);
+    repeats = gemmepi__layouts_share(&layout, &layout, operand->offset - task->operands[operand->pointer].offset);
   if (!repeats)
     repeats = gemmepi__layout_repeats(&layout);
   if (repeats)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "%s is written, but its strides put several of its elements into the same place%s",
-      gemmepi__tensor_names[operand->pointer],
-      repeats == GEMMEPI__UNDECIDED
-        ? ", or so close that telling would take too long: write a dense tensor"
-        : "");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s is written, but its strides put several of its elements into the same place%s", gemmepi__tensor_names[operand->pointer],
+      repeats == GEMMEPI__UNDECIDED ? ", or so close that telling would take too long: write a dense tensor" : "");
   return GEMMEPI_OK;
 }
 
@@ -5158,8 +5180,7 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
   if (status)
     return status;
   if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
-    return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
-      "y has one axis, of the extent of the one kept");
+    return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y, "y has one axis, of the extent of the one kept");
   gemmepi__take_strides(desc->y, stride);
   y->is_sum = 1;
   for (d = 0; d < task->rank; d++)
@@ -5175,8 +5196,7 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
   if (!desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
   if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
       (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
   if (desc->has_parameter != 0 && desc->has_parameter != 1)
     return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
@@ -5184,8 +5204,7 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
 }
 
 /* The desc's tensors in the order of a task's. */
-static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc,
-  const gemmepi_tensor *tensors[GEMMEPI__TENSORS]) {
+static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc, const gemmepi_tensor *tensors[GEMMEPI__TENSORS]) {
   tensors[GEMMEPI__IN_A] = desc->a;
   tensors[GEMMEPI__IN_B] = desc->b;
   tensors[GEMMEPI__IN_W] = desc->w;
@@ -5199,8 +5218,8 @@ static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc,
 /* What the desc says of the operation, once it is checked; the shape is that of the result. */
 static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__task *task) {
   const gemmepi_tensor *shaped = desc->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a
-    : desc->y                               ? desc->y
-      : desc->dy;
+        : desc->y                               ? desc->y
+        : desc->dy;
   int axis;
   task->tag = -1;
   task->operation = (int32_t)desc->operation;
@@ -5220,8 +5239,7 @@ static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alig
 }
 
 /* The axis along which a, and da, have the result's columns twice. */
-static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task,
-  const gemmepi_elementwise_desc *desc, int *axis) {
+static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task, const gemmepi_elementwise_desc *desc, int *axis) {
   gemmepi_status status;
   if (desc->a->rank != task->rank)
     return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
@@ -5229,8 +5247,7 @@ static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task,
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
   status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, axis);
   if (!status && desc->a->shape[*axis] % 2)
-    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "axis %d of a, which is split, has the extent %lld; it must be even", *axis,
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "axis %d of a, which is split, has the extent %lld; it must be even", *axis,
       (long long)desc->a->shape[*axis]);
   if (!status && desc->da && desc->da->rank != task->rank)
     status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
@@ -5250,8 +5267,7 @@ static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_e
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
-static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
-  gemmepi__task *task) {
+static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__task *task) {
   const gemmepi_tensor *tensors[GEMMEPI__TENSORS];
   const gemmepi__operation_row *row;
   int has_halves, halved = -1, t;
@@ -5536,13 +5552,13 @@ enum {
   X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal)) \
   X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count)) \
   X(device_get_name, cuDeviceGetName, gemmepi__cu_result, \
-   (char *name, int size, gemmepi__cu_device device)) \
+    (char *name, int size, gemmepi__cu_device device)) \
   X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result, \
-   (int *value, int attribute, gemmepi__cu_device device)) \
+    (int *value, int attribute, gemmepi__cu_device device)) \
   X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result, \
-   (gemmepi__cu_context * context, gemmepi__cu_device device)) \
+    (gemmepi__cu_context * context, gemmepi__cu_device device)) \
   X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result, \
-   (gemmepi__cu_device device)) \
+    (gemmepi__cu_device device)) \
   X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context)) \
   X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context)) \
   X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context)) \
@@ -5551,40 +5567,40 @@ enum {
   X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size)) \
   X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer)) \
   X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result, \
-   (void *value, int attribute, gemmepi__cu_deviceptr pointer)) \
+    (void *value, int attribute, gemmepi__cu_deviceptr pointer)) \
   X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result, \
-   (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream)) \
+    (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream)) \
   X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result, \
-   (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream)) \
+    (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream)) \
   X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result, \
-   (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream)) \
+    (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream)) \
   X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags)) \
   X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream)) \
   X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream)) \
   X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result, \
-   (gemmepi__cu_stream stream, int *status)) \
+    (gemmepi__cu_stream stream, int *status)) \
   X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result, \
-   (int *mode)) \
+    (int *mode)) \
   X(module_load_data, cuModuleLoadData, gemmepi__cu_result, \
-   (gemmepi__cu_module * module, const void *image)) \
+    (gemmepi__cu_module * module, const void *image)) \
   X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module)) \
   X(module_get_function, cuModuleGetFunction, gemmepi__cu_result, \
-   (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name)) \
+    (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name)) \
   X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result, \
-   (gemmepi__cu_function function, int attribute, int value)) \
+    (gemmepi__cu_function function, int attribute, int value)) \
   X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gemmepi__cu_result, \
-   (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents, \
-   const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, \
-   int promotion, int fill)) \
+    (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents, \
+    const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, \
+    int promotion, int fill)) \
   X(tensor_map_replace_address, cuTensorMapReplaceAddress, gemmepi__cu_result, \
-   (gemmepi__cu_tensor_map * map, void *address)) \
+    (gemmepi__cu_tensor_map * map, void *address)) \
   X(launch_kernel, cuLaunchKernel, gemmepi__cu_result, \
-   (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
-   unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, \
-   void **parameters, void **extra)) \
+    (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
+    unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, \
+    void **parameters, void **extra)) \
   X(launch_kernel_ex, cuLaunchKernelEx, gemmepi__cu_result, \
-   (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters, \
-   void **extra)) \
+    (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters, \
+    void **extra)) \
   X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name)) \
   X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text))
 
@@ -5598,13 +5614,11 @@ typedef struct gemmepi__driver {
 } gemmepi__driver;
 
 /* The status and the sentence for an error code of the driver; what says what was being done. */
-static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result,
-  const char *what) {
+static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result, const char *what) {
   const char *name = NULL, *text = NULL;
   driver->get_error_name(result, &name);
   driver->get_error_string(result, &text);
-  return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-    : GEMMEPI_CUDA_ERROR,
+  return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_CUDA_ERROR,
     "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
     result, text ? text : "for which it has no text");
 }
@@ -5636,18 +5650,18 @@ enum {
   X(get_num_supported_archs, nvrtcGetNumSupportedArchs, gemmepi__nvrtc_result, (int *count)) \
   X(get_supported_archs, nvrtcGetSupportedArchs, gemmepi__nvrtc_result, (int *archs)) \
   X(create_program, nvrtcCreateProgram, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program * program, const char *source, const char *name, int header_count, \
-   const char *const *headers, const char *const *header_names)) \
+    (gemmepi__nvrtc_program * program, const char *source, const char *name, int header_count, \
+    const char *const *headers, const char *const *header_names)) \
   X(destroy_program, nvrtcDestroyProgram, gemmepi__nvrtc_result, (gemmepi__nvrtc_program * program)) \
   X(compile_program, nvrtcCompileProgram, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program program, int option_count, const char *const *options)) \
+    (gemmepi__nvrtc_program program, int option_count, const char *const *options)) \
   X(get_cubin_size, nvrtcGetCUBINSize, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program program, size_t * size)) \
+    (gemmepi__nvrtc_program program, size_t * size)) \
   X(get_cubin, nvrtcGetCUBIN, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *cubin)) \
   X(get_ptx_size, nvrtcGetPTXSize, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, size_t * size)) \
   X(get_ptx, nvrtcGetPTX, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *ptx)) \
   X(get_program_log_size, nvrtcGetProgramLogSize, gemmepi__nvrtc_result, \
-   (gemmepi__nvrtc_program program, size_t * size)) \
+    (gemmepi__nvrtc_program program, size_t * size)) \
   X(get_program_log, nvrtcGetProgramLog, gemmepi__nvrtc_result, (gemmepi__nvrtc_program program, char *log))
 
 /* Filled by gemmepi__load_nvrtc; then every function is there. */
@@ -5661,11 +5675,9 @@ typedef struct gemmepi__nvrtc {
 } gemmepi__nvrtc;
 
 /* The status and the sentence for an error code of NVRTC; what says what was being done. */
-static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result,
-  const char *what) {
+static gemmepi_status gemmepi__nvrtc_failed(const gemmepi__nvrtc *nvrtc, gemmepi__nvrtc_result result, const char *what) {
   const char *name = nvrtc->get_error_string(result);
-  return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-    : GEMMEPI_COMPILE_ERROR,
+  return gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_COMPILE_ERROR,
     "%s: NVRTC returned %s (%d)", what, name ? name : "an unknown error", result);
 }
 /* cuBLASLt's interface, as far as it is used; declared by hand as the driver's in driver.h. */
@@ -5831,30 +5843,30 @@ enum {
   X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle)) \
   X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle)) \
   X(matmul, cublasLtMatmul, gemmepi__lt_status, \
-   (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a, \
-   gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, \
-   const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, \
-   const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream)) \
+    (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a, \
+    gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, \
+    const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, \
+    const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream)) \
   X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status, \
-   (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type)) \
+    (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type)) \
   X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size)) \
+    (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size)) \
   X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written)) \
+    (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written)) \
   X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status, \
-   (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld)) \
+    (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld)) \
   X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size)) \
+    (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size)) \
   X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status, \
-   (gemmepi__lt_preference * preference, size_t size)) \
+    (gemmepi__lt_preference * preference, size_t size)) \
   X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status, \
-   (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size)) \
+    (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size)) \
   X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status, \
-   (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a, \
-   gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d, \
-   gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned)) \
+    (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a, \
+    gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d, \
+    gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned)) \
   X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status, \
-   (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
+    (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
 
 /* Filled by gemmepi__load_cublaslt; then every function is there. */
 typedef struct gemmepi__cublaslt {
@@ -5867,11 +5879,9 @@ typedef struct gemmepi__cublaslt {
 } gemmepi__cublaslt;
 
 /* The status and the sentence for an error code of cuBLASLt; what says what was being done. */
-static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result,
-  const char *what) {
+static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result, const char *what) {
   const char *name = lt->get_status_name(result), *text = lt->get_status_string(result);
-  return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY
-    : GEMMEPI_CUBLAS_ERROR,
+  return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_CUBLAS_ERROR,
     "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
     text ? text : "for which it has no text");
 }
@@ -5898,7 +5908,7 @@ typedef struct gemmepi__loader {
     resolve; /* NULL: what the libraries export */
   void *resolve_user;
   int newest_major; /* of CUDA, for NVRTC and cuBLASLt: the driver's own (13.0 gives 13), since older drivers
-    do not run what newer toolkits make; 0: any */
+        do not run what newer toolkits make; 0: any */
 } gemmepi__loader;
 
 /* >>tables */
@@ -5995,15 +6005,15 @@ static int gemmepi__cublaslt_version_of(const void *functions) {
 static const char *const gemmepi__driver_roots[] = {NULL};
 static const char *const gemmepi__driver_folders[] = {NULL};
 static const char *const gemmepi__toolkit_roots[] = {"$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX\\Library",
-  "$ProgramFiles\\NVIDIA GPU Computing Toolkit\\CUDA\\v*",
-  NULL};
+        "$ProgramFiles\\NVIDIA GPU Computing Toolkit\\CUDA\\v*",
+        NULL};
 static const char *const gemmepi__toolkit_folders[] = {"\\bin\\x64", "\\bin", NULL};
 static const char *const gemmepi__python_roots[] = {"$VIRTUAL_ENV\\Lib",
-  "$CONDA_PREFIX\\Lib",
-  "$(python3)\\Lib",
-  "$LOCALAPPDATA\\Programs\\Python\\Python3*\\Lib",
-  "$APPDATA\\Python\\Python3*",
-  NULL};
+        "$CONDA_PREFIX\\Lib",
+        "$(python3)\\Lib",
+        "$LOCALAPPDATA\\Programs\\Python\\Python3*\\Lib",
+        "$APPDATA\\Python\\Python3*",
+        NULL};
 static const char *const gemmepi__python_folders[] = {
   "\\site-packages\\nvidia\\cu13\\bin\\x86_64", "\\site-packages\\nvidia\\cu13\\bin",
   "\\site-packages\\nvidia\\cu12\\bin",         "\\site-packages\\nvidia\\cuda_nvrtc\\bin",
@@ -6031,26 +6041,26 @@ static const char *const gemmepi__python_folders[] = {
 
 /* where WSL, NixOS and Kubernetes put the driver */
 static const char *const gemmepi__driver_roots[] = {"/usr/lib/wsl/lib", "/run/opengl-driver/lib",
-  "/usr/local/nvidia/lib64", NULL};
+        "/usr/local/nvidia/lib64", NULL};
 static const char *const gemmepi__driver_folders[] = {"", NULL};
 static const char *const gemmepi__toolkit_roots[] = {
   "$CUDA_PATH", "$CUDA_HOME", "$CONDA_PREFIX", "/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda", NULL};
 static const char *const gemmepi__toolkit_folders[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib",
-  "/targets/sbsa-linux/lib", NULL};
+        "/targets/sbsa-linux/lib", NULL};
 static const char *const gemmepi__python_roots[] = {
   "$VIRTUAL_ENV/lib/python3*", "$CONDA_PREFIX/lib/python3*",
   "$(python3)/lib/python3*",   "$(python3 resolved)/lib/python3*",
   "$HOME/.local/lib/python3*", "/usr/local/lib/python3*",
   "/usr/lib/python3*",         NULL};
 static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu13/lib",
-  "/site-packages/nvidia/cu12/lib",
-  "/site-packages/nvidia/cuda_nvrtc/lib",
-  "/site-packages/nvidia/cublas/lib",
-  "/dist-packages/nvidia/cu13/lib",
-  "/dist-packages/nvidia/cu12/lib",
-  "/dist-packages/nvidia/cuda_nvrtc/lib",
-  "/dist-packages/nvidia/cublas/lib",
-  NULL};
+        "/site-packages/nvidia/cu12/lib",
+        "/site-packages/nvidia/cuda_nvrtc/lib",
+        "/site-packages/nvidia/cublas/lib",
+        "/dist-packages/nvidia/cu13/lib",
+        "/dist-packages/nvidia/cu12/lib",
+        "/dist-packages/nvidia/cuda_nvrtc/lib",
+        "/dist-packages/nvidia/cublas/lib",
+        NULL};
 #endif
 
 #define GEMMEPI__PLACES_DRIVER \
@@ -6074,15 +6084,15 @@ static const char *const gemmepi__python_folders[] = {"/site-packages/nvidia/cu1
 #endif
 
 static const gemmepi__library_row gemmepi__driver_row = {"cuda",
-  "the CUDA driver",
-  GEMMEPI__ADVICE_CUDA,
-  GEMMEPI__FILES_CUDA,
-  GEMMEPI__PLACES_DRIVER,
-  gemmepi__driver_symbols,
-  GEMMEPI__COUNT(gemmepi__driver_symbols),
-  gemmepi__driver_version_of,
-  1000,
-  0};
+        "the CUDA driver",
+        GEMMEPI__ADVICE_CUDA,
+        GEMMEPI__FILES_CUDA,
+        GEMMEPI__PLACES_DRIVER,
+        gemmepi__driver_symbols,
+        GEMMEPI__COUNT(gemmepi__driver_symbols),
+        gemmepi__driver_version_of,
+        1000,
+        0};
 
 static const gemmepi__library_row gemmepi__nvrtc_row = {
   "nvrtc",
@@ -6207,7 +6217,7 @@ static int gemmepi__next_entry(const char *folder, const char *prefix, char *ent
 static int gemmepi__ends_in_folder(const char *path, const char *name) {
   size_t length = strlen(path), size = strlen(name);
   return length > size && gemmepi__is_slash(path[length - size - 1]) &&
-    strcmp(path + length - size, name) == 0;
+     strcmp(path + length - size, name) == 0;
 }
 #endif
 
@@ -6222,26 +6232,26 @@ static int gemmepi__python_prefix(int resolved, char *prefix) {
     if (!gemmepi__is_absolute(folder) || gemmepi__others_can_write(folder))
       continue;
 #if GEMMEPI__WINDOWS
-  (void)resolved;
-  if (!gemmepi__join(program, folder, "\\", "python.exe") || !gemmepi__file_exists(program))
-    continue;
-  /* a virtual environment keeps it in Scripts, an installation beside Lib */
-  memcpy(prefix, folder, sizeof folder);
-  if (gemmepi__join(program, folder, "\\", "activate.bat") && gemmepi__file_exists(program))
-    gemmepi__to_folder(prefix);
-  return 1;
+    (void)resolved;
+    if (!gemmepi__join(program, folder, "\\", "python.exe") || !gemmepi__file_exists(program))
+      continue;
+    /* a virtual environment keeps it in Scripts, an installation beside Lib */
+    memcpy(prefix, folder, sizeof folder);
+    if (gemmepi__join(program, folder, "\\", "activate.bat") && gemmepi__file_exists(program))
+      gemmepi__to_folder(prefix);
+    return 1;
 #else
-  while (strlen(folder) > 1 && gemmepi__is_slash(folder[strlen(folder) - 1]))
-    folder[strlen(folder) - 1] = 0;
-  if (!gemmepi__ends_in_folder(folder, "bin") || !gemmepi__join(program, folder, "/", "python3") ||
-    !gemmepi__file_exists(program))
-    continue;
-  if (!resolved)
-    memcpy(prefix, program, sizeof program);
-  else if (!gemmepi__realpath(program, prefix))
-    return 0;
-  return gemmepi__to_folder(prefix) && gemmepi__ends_in_folder(prefix, "bin") &&
-    gemmepi__to_folder(prefix);
+    while (strlen(folder) > 1 && gemmepi__is_slash(folder[strlen(folder) - 1]))
+      folder[strlen(folder) - 1] = 0;
+    if (!gemmepi__ends_in_folder(folder, "bin") || !gemmepi__join(program, folder, "/", "python3") ||
+      !gemmepi__file_exists(program))
+      continue;
+    if (!resolved)
+      memcpy(prefix, program, sizeof program);
+    else if (!gemmepi__realpath(program, prefix))
+      return 0;
+    return gemmepi__to_folder(prefix) && gemmepi__ends_in_folder(prefix, "bin") &&
+       gemmepi__to_folder(prefix);
 #endif
   }
   return 0;
@@ -6329,8 +6339,7 @@ static int gemmepi__check_version(gemmepi__search *search, const char *from) {
     gemmepi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from,
       major, minor, GEMMEPI__OLDEST_CUDA_MAJOR);
   else if (newest && major > newest)
-    gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from,
-      major, minor, newest);
+    gemmepi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from, major, minor, newest);
   else
     return 1;
   return 0;
@@ -6346,8 +6355,7 @@ static int gemmepi__try_library(gemmepi__search *search, const char *name, int h
       gemmepi__note_reason(search, "%s", text);
     return 0;
   }
-  if (has_folder ||
-    !gemmepi__library_path(library, search->row->symbols[0].name, search->path, sizeof search->path))
+  if (has_folder || !gemmepi__library_path(library, search->row->symbols[0].name, search->path, sizeof search->path))
     gemmepi__join(search->path, name, "", "");
   gemmepi__take_symbols(search, library, &missing);
   if (missing)
@@ -6388,8 +6396,7 @@ static int gemmepi__try_pattern(gemmepi__search *search, const char *done, const
   memcpy(prefix, last + 1, strlen(last + 1) + 1);
   gemmepi__to_folder(folder);
   while (gemmepi__next_entry(folder, prefix, entry))
-    if (gemmepi__join(next, folder, GEMMEPI__SLASH, entry) &&
-      gemmepi__try_pattern(search, next, star + 1))
+    if (gemmepi__join(next, folder, GEMMEPI__SLASH, entry) && gemmepi__try_pattern(search, next, star + 1))
       return 1;
   return 0;
 }
@@ -6404,9 +6411,8 @@ static int gemmepi__try_places(gemmepi__search *search) {
         continue;
       search->from_environment = places->roots[r][0] == '$';
       for (f = 0; places->folders[f]; f++)
-        if (gemmepi__join(pattern, root, places->folders[f], "") &&
-          gemmepi__try_pattern(search, "", pattern))
-          return 1;
+        if (gemmepi__join(pattern, root, places->folders[f], "") && gemmepi__try_pattern(search, "", pattern))
+        return 1;
     }
   return 0;
 }
@@ -6428,11 +6434,9 @@ static int gemmepi__find_library(gemmepi__search *search) {
       if (gemmepi__is_wanted(search, &files[i]) && gemmepi__try_folder(search, folder))
         return 1;
     }
-  for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name && !search->loader->library_path_only;
-    i++) {
+  for (i = 0; i < GEMMEPI__COUNT(search->row->files) && files[i].name && !search->loader->library_path_only; i++) {
     search->file = files[i].name;
-    if (gemmepi__is_wanted(search, &files[i]) &&
-      (gemmepi__try_library(search, search->file, 0) || gemmepi__try_places(search)))
+    if (gemmepi__is_wanted(search, &files[i]) && (gemmepi__try_library(search, search->file, 0) || gemmepi__try_places(search)))
       return 1;
   }
   return 0;
@@ -6497,8 +6501,7 @@ static gemmepi_status gemmepi__load_library(const gemmepi__loader *loader, const
   *version = search.version;
   if (file)
     memcpy(file, search.path, sizeof search.path);
-  gemmepi__say(loader->log, GEMMEPI_LOG_INFO, "%s %d.%d from %s", row->name,
-    search.version / row->version_unit,
+  gemmepi__say(loader->log, GEMMEPI_LOG_INFO, "%s %d.%d from %s", row->name, search.version / row->version_unit,
     search.version % row->version_unit / (row->version_unit / 100), search.path);
   return GEMMEPI_OK;
 }
@@ -6570,29 +6573,29 @@ static void gemmepi__unload_cublaslt(gemmepi__cublaslt *lt) {
 /* The cache folder: compiled kernels and tuning answers that outlive the process.
 
  Layout   One file for each entry, all in one folder: <SHA-256 of the key, 64 hex digits>.<kind>.gemmepi. The kind
-   ("cubin", "tune") is 1 to 8 lower-case letters. Numbers are little endian:
+      ("cubin", "tune") is 1 to 8 lower-case letters. Numbers are little endian:
 
-     0   8  "gemmepi\n"                    32  32  SHA-256 of bytes 0 to 31, the key and the payload
-     8   4  format version                 64      the key
-     12  4  size of the key                        the payload
-     16  8  kind, filled up with zeros             (nothing follows)
-     24  8  size of the payload
+        0   8  "gemmepi\n"                    32  32  SHA-256 of bytes 0 to 31, the key and the payload
+        8   4  format version                 64      the key
+        12  4  size of the key                        the payload
+        16  8  kind, filled up with zeros             (nothing follows)
+        24  8  size of the payload
 
  Key      Any bytes; the caller puts everything in that the payload depends on. The name only finds the file, what
-   decides is the whole key in it.
+      decides is the whole key in it.
 
  Trust    Code is loaded from here. So the folder must be this user's and writable by nobody else, and so must a
-   file, which must be a regular one and no link; all of this is checked on what was opened, at every call.
-   Every field is checked before it is used. A file that fails is a miss, never an error; one whose content
-   is bad is removed.
+      file, which must be a regular one and no link; all of this is checked on what was opened, at every call.
+      Every field is checked before it is used. A file that fails is a miss, never an error; one whose content
+      is bad is removed.
 
  Sharing  Any number of threads, processes and machines may use a folder at once, without a lock: files are written
-   aside and renamed into place, so a name has a whole file or none, and who finds it keeps it open while
-   others replace or remove it. Two that miss the same key both put it; the last stays. Nobody relies on an
-   entry being there.
+      aside and renamed into place, so a name has a whole file or none, and who finds it keeps it open while
+      others replace or remove it. Two that miss the same key both put it; the last stays. Nobody relies on an
+      entry being there.
 
  Size     After a put the oldest entries go until the rest is within the bound; a hit makes an entry young again.
-   What an interrupted put left behind goes after an hour. Nothing else in the folder is touched.
+      What an interrupted put left behind goes after an hour. Nothing else in the folder is touched.
 
  Nothing here fails: without a usable folder gets miss, puts do nothing, and the log says so once. */
 
@@ -6617,8 +6620,7 @@ typedef struct gemmepi__disk_cache {
 
 /* >>names */
 
-static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key,
-  size_t key_size) {
+static void gemmepi__disk_cache_name(char name[GEMMEPI__DISK_CACHE_NAME], const char *kind, const void *key, size_t key_size) {
   unsigned char digest[GEMMEPI__SHA256_SIZE];
   char hex[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__text text = gemmepi__text_in(name, GEMMEPI__DISK_CACHE_NAME);
@@ -6633,7 +6635,7 @@ static int gemmepi__disk_cache_is_entry(const char *name, size_t length) {
   size_t hex = strspn(name, "0123456789abcdef");
   size_t kind = name[hex] == '.' ? strspn(name + hex + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
   return hex == 64 && kind >= 1 && kind <= GEMMEPI__DISK_CACHE_KIND &&
-    length == hex + 1 + kind + strlen(last) && strncmp(name + hex + 1 + kind, last, strlen(last)) == 0;
+     length == hex + 1 + kind + strlen(last) && strncmp(name + hex + 1 + kind, last, strlen(last)) == 0;
 }
 
 /* >>opening */
@@ -6652,8 +6654,7 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
     return;
   if (!path) {
     if (!gemmepi__user_cache_folder(&text)) {
-      gemmepi__say(
-        &cache->log, GEMMEPI_LOG_INFO,
+      gemmepi__say(&cache->log, GEMMEPI_LOG_INFO,
         "the environment names no cache folder of the user's: compiled kernels are not kept; "
         "set gemmepi_config.cache_path to keep them");
       return;
@@ -6673,10 +6674,8 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
   if (cache->path)
     memcpy(cache->path, full, text.length + 1);
   else
-    gemmepi__say(
-      &cache->log, GEMMEPI_LOG_WARNING,
-      "the cache folder's path, of %llu bytes, is too long or there is no memory for it: compiled "
-      "kernels are not kept",
+    gemmepi__say(&cache->log, GEMMEPI_LOG_WARNING,
+      "the cache folder's path, of %llu bytes, is too long or there is no memory for it: compiled kernels are not kept",
       (gemmepi__ull)text.length);
 }
 
@@ -6709,11 +6708,9 @@ static int gemmepi__disk_cache_enter(gemmepi__disk_cache *cache, int make, gemme
     gemmepi__folder_close(folder);
   }
   if (gemmepi__add(&cache->times_refused, 1) == 1)
-    gemmepi__say(
-      &cache->log, GEMMEPI_LOG_WARNING,
+    gemmepi__say(&cache->log, GEMMEPI_LOG_WARNING,
       "the cache folder %s is not used, so kernels are compiled anew in each process: %s; or set "
-      "gemmepi_config.cache_path to another folder",
-      cache->path, reason);
+      "gemmepi_config.cache_path to another folder", cache->path, reason);
   return -1;
 }
 
@@ -6736,8 +6733,7 @@ static void gemmepi__write_little_endian(unsigned char *bytes, int count, uint64
 
 /* The header of the one file that this entry can be. */
 static void gemmepi__disk_cache_header(unsigned char header[GEMMEPI__DISK_CACHE_HEADER], const char *kind,
-  const void *key, size_t key_size, const void *payload,
-  size_t payload_size) {
+  const void *key, size_t key_size, const void *payload, size_t payload_size) {
   gemmepi__sha256 sha;
   memset(header, 0, GEMMEPI__DISK_CACHE_HEADER);
   memcpy(header, "gemmepi\n", 8);
@@ -6874,8 +6870,7 @@ static int gemmepi__disk_cache_by_age(const void *left, const void *right) {
   return strcmp(a->name, b->name); /* so that processes that do this at once choose alike */
 }
 
-static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder,
-  const char *newest) {
+static void gemmepi__disk_cache_evict(gemmepi__disk_cache *cache, const gemmepi__folder *folder, const char *newest) {
   gemmepi__disk_cache_scan scan;
   size_t i;
   memset(&scan, 0, sizeof scan);
@@ -6902,8 +6897,7 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
   gemmepi__folder folder;
   gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
   int code;
-  if (key_size > cache->bound || (uint64_t)key_size > 0xffffffffu ||
-    payload_size > cache->bound - key_size ||
+  if (key_size > cache->bound || (uint64_t)key_size > 0xffffffffu || payload_size > cache->bound - key_size ||
     cache->bound - key_size - payload_size < GEMMEPI__DISK_CACHE_HEADER) {
     gemmepi__say(&cache->log, GEMMEPI_LOG_DEBUG, "%llu bytes are too many for a cache of %llu: not kept",
       (gemmepi__ull)payload_size, (gemmepi__ull)cache->bound);
@@ -6924,11 +6918,9 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
     gemmepi__disk_cache_evict(cache, &folder, name);
   } else if (gemmepi__add(&cache->times_not_stored, 1) == 1) {
     gemmepi__file_error(&why, code);
-    gemmepi__say(
-      &cache->log, GEMMEPI_LOG_WARNING,
+    gemmepi__say(&cache->log, GEMMEPI_LOG_WARNING,
       "nothing can be stored in the cache folder %s, so kernels are compiled anew in each process: "
-      "%s; make room there, or set gemmepi_config.cache_path to another folder",
-      cache->path, reason);
+      "%s; make room there, or set gemmepi_config.cache_path to another folder", cache->path, reason);
   }
   gemmepi__folder_close(&folder);
 }
@@ -6990,8 +6982,7 @@ static int gemmepi__is_of_parent(const gemmepi_context *context) {
 static int gemmepi__came_by_fork(const gemmepi_context *context) {
   if (!gemmepi__is_of_parent(context))
     return 0;
-  (void)gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "the context was made before fork(), and this process is the child: a child makes its own");
   return 1;
 }
@@ -7107,10 +7098,8 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   if (result) {
     (void)gemmepi__cuda_failed(driver, result, "cuInit");
     if (gemmepi__forks)
-      (void)gemmepi__fail(
-        GEMMEPI_NO_DEVICE,
-        "%s (after a fork() CUDA works in the parent or, if that has not used it, in the child)",
-        gemmepi__error_text);
+      (void)gemmepi__fail(GEMMEPI_NO_DEVICE,
+        "%s (after a fork() CUDA works in the parent or, if that has not used it, in the child)", gemmepi__error_text);
     return GEMMEPI_NO_DEVICE;
   }
   result = driver->device_get_count(&count);
@@ -7124,11 +7113,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   if (!result)
     result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
   if (!result)
-    result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-      context->device);
+    result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context->device);
   if (!result)
-    result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-      context->device);
+    result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, context->device);
   if (!result)
     result = driver->device_get_attribute(
       &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
@@ -7144,8 +7131,7 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
   }
   if (gemmepi__make_ones(context))
-    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
-      gemmepi__error_text);
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s", gemmepi__error_text);
   gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
     context->name, major, minor);
   return GEMMEPI_OK;
@@ -7177,46 +7163,36 @@ static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
   return status;
 #else
   snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gemmepi__error_text);
-  gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
-    gemmepi__error_text);
+  gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s", gemmepi__error_text);
   return gemmepi__open_host(context);
 #endif
 }
 
 #define GEMMEPI__PRODUCT_ROUTES \
   (1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN | \
-  1u << GEMMEPI_ROUTE_FUSED)
+    1u << GEMMEPI_ROUTE_FUSED)
 
 static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
   if (config->device < GEMMEPI_DEVICE_HOST)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
-      "(did you leave config uninitialised? = {0})",
-      config->device);
+      "(did you leave config uninitialised? = {0})", config->device);
   if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
       config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
   if (config->check_pointers != 0 && config->check_pointers != 1)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-      "uninitialised? = {0})",
-      config->check_pointers);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+      "uninitialised? = {0})", config->check_pointers);
   if (config->library_path_only != 0 && config->library_path_only != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
       config->library_path_only);
   if (config->library_path_only && (!config->library_path || !config->library_path[0]))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "config.library_path_only is 1 and config.library_path is %s: set it to the folders of "
-      "libcuda, NVRTC and cuBLASLt",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "config.library_path_only is 1 and config.library_path is %s: set it to the folders of libcuda, NVRTC and cuBLASLt",
       config->library_path ? "empty" : "NULL");
   if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
-      "PLAIN and FUSED",
-      config->routes);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, PLAIN and FUSED", config->routes);
   return GEMMEPI_OK;
 }
 
@@ -7290,8 +7266,7 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
   if (!status)
     status = gemmepi__open_any(context, config->device);
   if (!status && !context->is_host)
-    gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
-      config->cache_size);
+    gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path, config->cache_size);
   if (status) {
     gemmepi_destroy(context);
     return status;
@@ -7363,11 +7338,9 @@ static int gemmepi__drop_handle(gemmepi_context *context, void *handle, const vo
 }
 
 static gemmepi_status gemmepi__refuse_stream(gemmepi_stream stream) {
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "stream is %p, which is no stream of this context; accepted on the host are NULL, what "
-    "gemmepi_stream_create gave and was not destroyed, and, but for gemmepi_stream_destroy, CUDA's special "
-    "handles 1 and 2",
+    "gemmepi_stream_create gave and was not destroyed, and, but for gemmepi_stream_destroy, CUDA's special handles 1 and 2",
     (void *)stream);
 }
 
@@ -7380,22 +7353,16 @@ static gemmepi_status gemmepi__check_stream(gemmepi_context *context, gemmepi_st
 }
 
 /* What a run is given beside tensors, whether it needs that or not. */
-static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream,
-  const void *workspace, size_t size) {
+static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_stream stream, const void *workspace, size_t size) {
   uintptr_t begin = (uintptr_t)workspace;
   if (!begin && size)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own",
-      (gemmepi__ull)size);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.workspace is NULL, but args.workspace_size is %llu; leave both 0 for the context's own", (gemmepi__ull)size);
   if (begin & 255)
-    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-      workspace);
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
   if (begin && size > (size_t)((uintptr_t)-1 - begin))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace,
-      (gemmepi__ull)size);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace, (gemmepi__ull)size);
   return gemmepi__check_stream(context, stream);
 }
 
@@ -7415,13 +7382,10 @@ static void gemmepi__free_stream_token(void *user, gemmepi__map_entry *entry) {
 static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
   char *block, *aligned;
   if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
-      (gemmepi__ull)bytes);
-  block = (char *)context->allocator.alloc(context->allocator.user,
-    bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds", (gemmepi__ull)bytes);
+  block = (char *)context->allocator.alloc(context->allocator.user, bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
   if (!block)
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-      (gemmepi__ull)bytes);
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory", (gemmepi__ull)bytes);
   aligned = block + sizeof(char *);
   aligned +=
     (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
@@ -7437,10 +7401,8 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
 static gemmepi_status gemmepi__host_free(gemmepi_context *context, void *pointer) {
   char *block;
   if (!gemmepi__drop_handle(context, pointer, GEMMEPI__OF_MEMORY))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already",
-      pointer);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already", pointer);
   memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
   context->allocator.free(context->allocator.user, block);
   return GEMMEPI_OK;
@@ -7533,13 +7495,12 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
   if (status)
     return status;
   result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
-    : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
+        : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
   if (!result)
     result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
-  return result ? gemmepi__cuda_failed(&context->driver, result,
-    up ? "copying to the device" : "copying to the host")
-    : GEMMEPI_OK;
+  return result ? gemmepi__cuda_failed(&context->driver, result, up ? "copying to the device" : "copying to the host")
+        : GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
@@ -7623,8 +7584,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 
 /* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. name: of the pointer,
  as in args.name. The primary context is current. */
-static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name,
-  const void *pointer) {
+static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, const char *name, const void *pointer) {
   unsigned type = 0;
   int result;
   if (!pointer || context->reaches_pageable)
@@ -7635,11 +7595,9 @@ static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, c
     return GEMMEPI_OK;
   if (result != GEMMEPI__CUDA_ERROR_INVALID_VALUE)
     return gemmepi__cuda_failed(&context->driver, result, "asking whose memory a pointer is");
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
-    "copy with gemmepi_upload, or register it with CUDA",
-    name, pointer);
+    "copy with gemmepi_upload, or register it with CUDA", name, pointer);
 }
 /* Workspace: a block for each stream, found without a lock.
 
@@ -7684,7 +7642,7 @@ static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gem
 
 static int gemmepi__is_of_stream(const gemmepi__block *block, gemmepi__stream_key key) {
   return block->stream.handle == key.handle && block->stream.thread == key.thread &&
-    block->stream.numbered_by == key.numbered_by;
+     block->stream.numbered_by == key.numbered_by;
 }
 
 static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
@@ -7739,12 +7697,9 @@ static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi
   if (result)
     return gemmepi__cuda_failed(&context->driver, result, "cuStreamIsCapturing");
   if (capture != GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE)
-    return gemmepi__fail(
-      GEMMEPI_BUFFER_TOO_SMALL,
+    return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
       "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
-      "(gemmepi_plan_prepare), or run a plan with "
-      "args.workspace",
-      (gemmepi__ull)size);
+      "(gemmepi_plan_prepare), or run a plan with args.workspace", (gemmepi__ull)size);
   gemmepi__lock(&context->lock);
   if (!gemmepi__find_block(context, key, size))
     status = gemmepi__add_block(context, key, size);
@@ -7773,14 +7728,12 @@ static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream 
 
 /* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
  function that reserves. */
-static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
-  const char *prepare) {
+static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size, const char *prepare) {
   gemmepi__block *block = gemmepi__find_block(context, key, size);
   if (block)
     gemmepi__lock(&block->turn);
   else
-    (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-      "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
+    (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
       prepare, (gemmepi__ull)size);
   return block;
 }
@@ -7792,12 +7745,10 @@ static void gemmepi__give_block(gemmepi__block *block) {
 /* A workspace of the caller's, by itself: what it overlaps is another question. */
 static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
   if (given < needed)
-    return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-      "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
+    return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
       (gemmepi__ull)needed);
   if ((uintptr_t)workspace & 255)
-    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-      workspace);
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes", workspace);
   return GEMMEPI_OK;
 }
 
@@ -7821,268 +7772,354 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
 
 #include <stddef.h>
 
-static const char *const gemmepi__source_activation_cuh[] = {
-"#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\n#define NAMED(name) name = CODE_##name,\nenum{ACTIVATION_CODES(NAMED)};\n#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU||Activation==HARDSIGMOID;\n\ntemplate<int Activation>\nconstexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\ntemplate<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\ntemplate<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\ntemplate<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\n__device__ inline float from_0_to_1(float x){\nreturn __saturatef(x);\n}\n__device__ inline double from_0_to_1(double x){\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\n__device__ inline float fast_power_of_2(float x){\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n__device__ inline float fast_reciprocal(float x){\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n#endif\n\n\n__device__ inline float fused(float x,float y,float z){\n"
-"return fmaf(x,y,z);\n}\n__device__ inline double fused(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\n__device__ inline float ratio(float x,float y){\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess):guess;\n}\n\n\n__device__ inline float reciprocal_of_1_plus(float x,float y){\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1 - sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\n__device__ inline double reciprocal_of_1_plus(double x,double y){\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1 - sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\nconstexpr float ROUNDER=12582912 + 127 + 24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n__device__ inline float shifted_quotient(float x){\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\n__device__ inline Reduced_exponential exponential_of_remainder(float shifted,float r){\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted)<<23)*5.9604644775390625e-08f};\n}\n__device__ inline Reduced_exponential reduced_exponential(float x){\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted - ROUNDER;\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,fmaf(k,-LOG_4_HIGH,x)));\n}\n\n__device__ inline Exponential<float>exponential(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1 + e.less_1,e.root};\n#else\nreturn{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\n",
-"__device__ inline Exponential<double>exponential(double x){\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\nreturn{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n__device__ inline Reduced_exponential reduced_exponential_of_product(float x,float y,float more){\nfloat shifted=shifted_quotient(-x*y),k=shifted - ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,r));\n}\ntemplate<bool More>\n__device__ inline Exponential<float>exponential_of_product(float x,float y,float more){\nReduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1 + e.less_1,e.root};\n}\ntemplate<bool More>\n__device__ inline Exponential<double>exponential_of_product(double x,double y,double more){\ndouble product=x*y;\nExponential<double>e=exponential(-product);\ndouble rounded=fma(x,y,-product);\nif(More)\nrounded=fma(x,more,rounded);\nreturn{e.part==1?1:fma(e.part,-rounded,e.part),e.root};\n}\n\n\n__device__ inline float exponential_less_1(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\nreturn fmaf(e.less_1,square,square - 1);\n#else\n\nreturn x> -0.015625f?x*fmaf(x,0.5f,1):exponential(x).value()- 1;\n#endif\n}\n__device__ inline double exponential_less_1(double x){\nreturn expm1(x);\n}\n\n__device__ inline float hyperbolic_tangent(float x){\nfloat m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2 + m),x);\n}\n__device__ inline double hyperbolic_tangent(double x){\nreturn tanh(x);\n}\n\n\n__device__ inline float logarithm_of_1_plus(Exponential<float>exponential){\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\nq=fmaf(e,-0.00329107419f,0.0200884603f);\nq=fmaf(e,q,-0.0574604832f);\nq=fmaf(e,q,0.106613711f);\nq=fmaf(e,q,-0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q,-0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q,-0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n#else\n\n"
-"q=fmaf(e,0.0413442105f,-0.157421246f);\nq=fmaf(e,q,0.306297272f);\nq=fmaf(e,q,-0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\n__device__ inline double logarithm_of_1_plus(Exponential<double>e){\nreturn e.root==1?log1p(e.part):e.part;\n}\n\n\n\n\ntemplate<class A>struct Logistic{A part,root,opposite;};\ntemplate<class A>__device__ inline Logistic<A>logistic(bool below,Exponential<A>e){\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value()*inverse};\n}\n\n\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,Logistic<A>s){\nreturn v*s.root*(factor*s.part)*s.root;\n}\n#if !GEMMEPI_EXACT\ntemplate<>struct Logistic<float>{float root,share;};\n__device__ inline Logistic<float>logistic(bool below,Exponential<float>e){\nfloat root=below?e.root:1;\nreturn{root,root*reciprocal_of_1_plus(e.root,e.root)};\n}\n__device__ inline float times_logistic(float v,float factor,Logistic<float>s){\nreturn v*s.root*(factor*s.share);\n}\n#endif\ntemplate<class A>__device__ inline Logistic<A>logistic(A x){\nreturn logistic(x<0,exponential(-fabs(x)));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A factor,A x){\nreturn times_logistic(v,factor,logistic(x));\n}\ntemplate<class A>__device__ inline A times_logistic(A v,A x){\nreturn times_logistic(v,A(1),x);\n}\n\n\n__device__ inline float times_logistic_of(float x,float power){\nconstexpr float scale=0.00390625f;\nreturn x*scale*fast_reciprocal(fast_power_of_2(power)+ scale);\n}\n\n\n\ntemplate<bool More,class A>\n__device__ inline A times_gate_derivative(A v,A x,Logistic<A>s,A slope,A more){\nA scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale,-change)*slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\n"
-"__device__ inline float times_gate_derivative(float v,float x,Logistic<float>s,float slope,float more){\n",
-"float opposite=fmaf(-s.root,s.share,1);\nreturn v*s.root*(x*s.share*opposite*(More?slope + more:slope)+ s.share);\n}\n#endif\n\n\ntemplate<class A>__device__ inline A times_logistic_derivative(A v,A factor,A x){\nExponential<A>e=exponential(x);\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn v*e.root*(e.part*inverse*inverse*(factor*e.root));\n}\n\n\n\ntemplate<class A>struct Gate{\nLogistic<A>s;\nA slope,more;\n};\nconstexpr double GELU_SLOPE=2*0.79788456080286535588;\ntemplate<class A>__device__ inline Gate<A>gelu_gate(A x){\nconstexpr double c=GELU_SLOPE;\nconstexpr A end=sizeof(A)==8?A(40):A(13.8);\nA size=fabs(x)>end?end:fabs(x),square=size*size;\nA factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145)*square;\nA rest=fused(A(c*0.044715),square,A(c)- factor);\nreturn{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>__device__ inline Gate<A>quick_gelu_gate(A x){\nconstexpr A end=sizeof(A)==8?A(1000):A(123.2);\nA size=fabs(x)>end?end:fabs(x);\nreturn{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\n__device__ inline Gate<float>gelu_gate(float x){\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\nfabsf(x)*fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\nreturn{logistic(x<0,{1,root}),float(c),float(c*0.134145)*(square<4096?square:4096)};\n}\n__device__ inline Gate<float>quick_gelu_gate(float x){\nreturn{logistic(x<0,{1,fast_power_of_2(fabsf(x)*float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\n__device__ inline float short_normal_tail(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\nfloat under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n__device__ inline float short_normal_slope(float y){\n"
-"float above=fmaf(y,fmaf(y,fmaf(y,fmaf(y,-0.0383506231f,-0.217693895f),-0.443243533f),-0.192517936f),0.500000179f);\nfloat under=fmaf(y,fmaf(y,0.0961380526f,0.545425475f),1.2107532f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n\n\ntemplate<bool Derivative>__device__ inline float times_normal(float v,float x){\n#if GEMMEPI_EXACT\nfloat size=fabsf(x),y=fminf(size,20.47f);\nReduced_exponential e=reduced_exponential_of_product<false>(y,0.5f*y,0);\n\n\nfloat above=\nfmaf(y,fmaf(y,fmaf(y,fmaf(y,0.0031668392f,0.03207509f),0.14717144f),0.35697037f),0.4140625f);\nfloat under=fmaf(y,0.0079379715f,0.08040679f);\nfloat slope=fmaf(y,fmaf(y,fmaf(y,under,0.37669387f),0.97712195f),1.374689f);\nunder=fmaf(y,slope,0.828125f);\n\nfloat inverse=fast_reciprocal(under),tail=above*inverse,lost=fmaf(y,slope,0.828125f - under);\ntail=fmaf(inverse,fmaf(-lost,tail,fmaf(-under,tail,above)),tail);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail=fmaf(tail,e.less_1,tail)*e.root;\nreturn(x<0?v*tail:v)*(x<0?e.root:fmaf(-tail,e.root,1));\n#else\nfloat size=fabsf(x),y=fminf(size,20);\nExponential<float>e=exponential(-0.5f*x*x);\nfloat tail=short_normal_tail(y);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail*=e.root;\nfloat rest=e.part*e.root;\nreturn(x<0?v*tail:v)*(x<0?rest:fmaf(-tail,rest,1));\n#endif\n}\n\n\n\n__device__ inline float times_own_normal(float x){\nfloat size=fabsf(fminf(x,20)),t=fast_reciprocal(fmaf(size,0.26f,1));\nfloat root=fast_power_of_2(x* -0.36067376f*x);\nfloat p=fmaf(t,-0.066500567f,0.20305874f);\np=fmaf(t,p,-0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\n__device__ inline float above_0(float x){\n#if __CUDA_ARCH__ >= 800\nasm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x): \"f\"(x));\nreturn x;\n#else\nreturn x<=0?0:x;\n#endif\n}\n\n\n\n"
-"template<bool Gate>__device__ inline float sum_times_own_normal(float x){\n",
-"float y=Gate? -fabsf(x):fminf(x,fmaxf(-x,-13));\n#if GEMMEPI_LONG_SUMS\nfloat p=fmaf(y,0.000388750457f,0.00660956977f);\np=fmaf(y,p,0.0510568805f);\np=fmaf(y,p,-0.460328877f);\np=fmaf(y,p,1.15084445f);\np=fmaf(y,p,-1.0000087f);\n#else\nfloat p=fmaf(y,9.13470785e-07f,4.16792682e-05f);\np=fmaf(y,p,0.000778685964f);\np=fmaf(y,p,0.00801064726f);\np=fmaf(y,p,0.0532111079f);\np=fmaf(y,p,-0.458959132f);\np=fmaf(y,p,1.15113628f);\np=fmaf(y,p,-0.999999404f);\n#endif\nif constexpr(Gate)\nreturn fmaf(x,0.5f,y* -0.5f)- from_0_to_1(-y*fast_power_of_2(p));\nreturn fmaf(y,fast_power_of_2(p),above_0(x));\n}\nconstexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\ntemplate<bool Derivative>__device__ inline double times_normal(double v,double x){\ndouble y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\nExponential<double>e=exponential(-0.5*x*x);\nif(x> -30){\ndouble of_square=fma(y,y,-square),\nof_argument=fma(y,-SQRT_HALF,-argument)+ y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\nhalf=square<1?fma(-0.5,erf(argument),0.5):0.5*erfc(argument);\nif(Derivative)\nless=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI,-0.5*of_square,less));\nreturn v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\nreturn v*e.root*(e.part*(0.5*erfcx(x* -SQRT_HALF)+ factor))*e.root;\n}\n\n\n\n\ntemplate<class A>__device__ inline A softplus(A x){\nExponential<A>e=exponential(-fabs(x));\nreturn e.root*logarithm_of_1_plus(e)*e.root +(x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\nA n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A)==8?A(40):A(20);\ntemplate<class A>__device__ inline Mish<A>mish_parts(A x){\nExponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne={e.value(),1};\nA n=e.part + e.part*(A(0.5)*e.value());\nreturn{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\ntemplate<class A>__device__ inline A mish(A x){\n"
-"Mish<A>m=mish_parts(x);\nA y=x*m.e.root*(m.n*m.inverse)*m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>__device__ inline A times_mish_derivative(A v,A x){\nMish<A>m=mish_parts(x);\nA rise=m.e.part + m.e.part*m.e.value(),y;\nif(GEMMEPI_EXACT){\nA sum=fused(x*rise,m.inverse,x>0?A(-1):m.n);\ny=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1):A(-0.0));\n}else{\nA sum=m.n + x*(rise*m.inverse);\ny=v*(sum*m.inverse*m.e.root)*m.e.root;\n}\nreturn x>FAR<A> ?v +(x - x):y;\n}\n\n\n\n\ntemplate<class A>constexpr A LARGEST=A(3.4028234663852886e38);\ntemplate<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\ntemplate<class A>__device__ inline A product_in_range(A x,A y,A z){\nbool x_is_larger=fabs(x)>fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\nA out=fabs(both)>LARGEST<A> ||fabs(outer)<=LARGEST<A> ?outer*smaller:smaller*z*larger;\nreturn fabs(both)>=LEAST<A> &&fabs(both)<=LARGEST<A> ?both*z:out;\n}\n\n\n\n\ntemplate<int Activation,class A>__device__ inline A activate(A x,A parameter){\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A)==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\nelse if constexpr(Activation==GELU_TANH&&is_short)\nreturn times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x,-2.3022082f),-8));\nelse if constexpr(Activation==SILU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==SIGMOID&&is_short)\nreturn times_logistic_of(1,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-2.4554670f,-8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\n",
-"else if constexpr(Activation==SILU)\nreturn times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU){\nA below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\nelse if constexpr(Activation==SOFTPLUS)\nreturn softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x + 3)*A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x + 3)*A(1/6.0));\nelse\nreturn x;\n}\n\n__device__ inline float logistic_of_power(float power){\nreturn fast_reciprocal(1 + fast_power_of_2(power));\n}\ntemplate<int Activation>__device__ inline float power_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x,-2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int Activation,bool Gate,class A>__device__ inline A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\nreturn activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation>__device__ inline float activate_scaled_sum(float z){\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z,-z,-4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_derivative(A v,A x,A parameter){\n"
-"if constexpr(Activation==RELU){\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH){\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF){\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU){\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID){\nreturn times_logistic_derivative(v,A(1),-fabs(x));\n}else if constexpr(Activation==TANH){\nreturn times_logistic_derivative(v,A(4),-2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU){\nreturn x>0?v:v*parameter;\n}else if constexpr(Activation==ELU){\nExponential<A>e=exponential(x);\n\nA large=fabs(parameter)>1?parameter:A(1),small=fabs(parameter)>1?A(1):parameter;\nA size=large*e.root*e.part,below=(fabs(v)>=1?v:size)*e.root*(fabs(v)>=1?size:v)*small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU){\nreturn x>0||x!=x?v*x*2:A(0);\n}else if constexpr(Activation==QUICK_GELU){\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS){\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH){\nreturn v*(x<= -3?A(0):x>=3?A(1):x*A(1/3.0)+ A(0.5));\n}else if constexpr(Activation==MISH){\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID){\nreturn x> -3&&x<3?v*A(1/6.0):A(0);\n}else{\nreturn v;\n}\n}\n\n\n\ntemplate<int Activation>__device__ inline float rise_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>__device__ inline float near_derivative(float x){\nif constexpr(Activation==GELU_ERF){\nfloat rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\n"
-"float s=logistic_of_power(power_of_gate<Activation>(x));\n",
-"return fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\ntemplate<int Activation,class A>__device__ inline A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\nreturn x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\nelse if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\ntemplate<class A>__device__ inline bool leaves_range(A both){\nreturn fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\nA(&out)[N]){\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++){\nout[i]=dy[i]*value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(out[i]))\nout[i]=fabs(dy[i])>fabs(value[i])?dy[i]:value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i]*value[i])&& !(SELECTS<Activation> &&out[i]==0))\nout[i]*=fabs(dy[i])>fabs(value[i])?value[i]:dy[i];\n}\n\n\ntemplate<int Activation,class A>__device__ inline A gate_gradient(A dy,A value,A gate,A parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:A(0);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\n"
-"bool value_first=fabs(value)>fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both)<=LARGEST<A> &&(fabs(both)>=LEAST<A> ||last==0)){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\ntemplate<int Activation,class A,int N>\n__device__ inline void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]){\nif constexpr(Activation==RELU){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate[i]>0?dy[i]*value[i]:A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\nbounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_amax_cuh[] = {
-"#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\n__device__ inline u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\n__device__ inline u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\n__device__ inline u32 magnitude(int){\nreturn 0;\n}\n\ntemplate<class A,int N,class M>__device__ inline void keep_largest(const A(&v)[N],int valid,M&largest){\n#pragma unroll\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\ntemplate<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\ntemplate<class Amax,class A,int N,class M>__device__ inline void keep_largest_of(const A(&v)[N],M&largest){\nAmax sizes[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nsizes[i]=(Amax)v[i];\nkeep_largest(sizes,N,largest);\n}\n\n\ntemplate<class M>__device__ inline M largest_of_warp(M largest){\n#pragma unroll\nfor(int step=16;step>0;step/=2){\nM other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n\ntemplate<class M>__device__ inline void raise_to(void*amax,M largest){\nif(largest> *(volatile M*)amax)\natomicMax((M*)amax,largest);\n}\n\n\ntemplate<class M>__device__ inline void store_largest(void*amax,M largest){\nlargest=largest_of_warp(largest);\nif((threadIdx.y*blockDim.x + threadIdx.x)%32==0)\nraise_to(amax,largest);\n}\n\n\ntemplate<int Threads,class M>__device__ inline void store_largest_of_block(void*amax,M largest){\n__shared__ M warps[Threads/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nif(threadIdx.x<32){\nlargest=largest_of_warp(threadIdx.x<Threads/32?warps[threadIdx.x]:M(0));\nif(threadIdx.x==0)\nraise_to(amax,largest);\n}\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_codes_h[] = {
-"#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS 0x400\n#define FLAG_AUX 0x800\n#define FLAG_BACKWARD 0x1000\n#define FLAG_RESIDUAL 0x2000\n#define FLAG_BGRAD 0x4000\n#define FLAG_BGRAD_A 0x8000\n#define FLAG_BGRAD_B 0x10000\n#define FLAG_GATED 0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM 0x100000\n#define FLAG_ACCUMULATE_BIAS_GRAD 0x20000\n#define CODE_NONE 0x00\n#define CODE_RELU 0x0f\n#define CODE_GELU_TANH 0x17\n#define CODE_GELU_ERF 0x1b\n#define CODE_SILU 0x1d\n#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n#define CODE_HARDSIGMOID 0x3a\n\n#define ACTIVATION_CODES(X) X(NONE) X(RELU) X(GELU_TANH) X(GELU_ERF) X(SILU) X(SIGMOID) X(TANH) X(LEAKY_RELU) X(ELU) X(SQUARED_RELU) X(QUICK_GELU) X(SOFTPLUS) X(HARDSWISH) X(MISH) X(HARDSIGMOID)\n\n#endif\n",
-  NULL};
-
-static const char *const gemmepi__source_convert_cu[] = {
-"#line 1 \"src/kernels/convert.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE   E4M3\n#define GEMMEPI_OUT_TYPE F16\n#define GEMMEPI_ALIGNED  0\n#endif\n\nconstexpr int THREADS=256;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns - run.column;\nint valid=left<RUN?(int)left:RUN;\nconst GEMMEPI_X_TYPE*x=start_of_run<const GEMMEPI_X_TYPE>(p.x,run);\nGEMMEPI_OUT_TYPE*out=start_of_run<GEMMEPI_OUT_TYPE>(p.out,run);\n*reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out)=\nconvert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x,valid));\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_copy_cuh[] = {
-"#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>__device__ inline bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads + threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line - mine.item*p.rows;\nmine.column=(at - line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>__device__ inline T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data + run.item*matrix.stride + run.row*matrix.ld + run.column;\n}\n",
-  NULL};
-
-#ifndef GEMMEPI_NO_ELEMENTWISE
-static const char *const gemmepi__source_elementwise_cu[] = {
-"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE    2\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_TILE       0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES      0u\n#endif\n\nconstexpr int THREADS=256;\n\n#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\n__device__ inline void load_dense(const gemmepi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first +(long long)r*THREADS*VECTOR,left=p.count - at;\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+ at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\n__device__ inline void take_dense(const gemmepi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\n__device__ inline void store_dense(const gemmepi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+ at,valid,from_values<Tensor>(v));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p){\nlong long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+ threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nLoaded<IN_A>a;\nLoaded<IN_B>b;\nLoaded<IN_W>w;\nLoaded<IN_DY>dy;\nload_dense<IN_A>(p,first,a);\nload_dense<IN_B>(p,first,b);\nload_dense<IN_W>(p,first,w);\n"
-"load_dense<IN_DY>(p,first,dy);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first +(long long)r*THREADS*VECTOR,left=p.count - at;\nAcc v[TENSORS][VECTOR];\ntake_dense<IN_A>(p,a,r,v);\ntake_dense<IN_B>(p,b,r,v);\ntake_dense<IN_W>(p,w,r,v);\ntake_dense<IN_DY>(p,dy,r,v);\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\n#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\nGEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n#undef GEMMEPI_STORE\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\nconstexpr int PER_THREAD=GEMMEPI_PER_THREAD;\nconstexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\nconstexpr bool TRANSPOSES=IS_TRANSPOSED<IN_A> ||IS_TRANSPOSED<IN_B> ||IS_TRANSPOSED<IN_W> ||IS_TRANSPOSED<IN_DY> ||\nIS_TRANSPOSED<OUT_Y> ||IS_TRANSPOSED<OUT_DA> ||IS_TRANSPOSED<OUT_DB> ||IS_TRANSPOSED<OUT_DW>;\nconstexpr bool EXCHANGES=IS_EXCHANGED<IN_A> ||IS_EXCHANGED<IN_B> ||IS_EXCHANGED<IN_W> ||IS_EXCHANGED<IN_DY> ||\nIS_EXCHANGED<OUT_Y> ||IS_EXCHANGED<OUT_DA> ||IS_EXCHANGED<OUT_DB> ||IS_EXCHANGED<OUT_DW>;\n\n\n\ntemplate<class T>constexpr int PITCH=TILE_I +(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I +(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\nstatic constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\nstatic constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\n",
-"static constexpr int STEPS=PER_THREAD/UNIT;\nint i,j;\n__device__ Walk(){\nint along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\nstatic constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\nstatic constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\nstatic constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\nint extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>__device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+ place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\nu32 rest=outer/p.extent[d];\nat +=(long long)(outer - rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+ at;\n}\n\ntemplate<int Tensor>struct Tile{\nVector<Tensor>words[VECTORS];\nType<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\ntemplate<int Mode>__device__ inline int exist(const Place&place,const Walk<Mode> &walk,int step){\nint i=place.extent_i - walk.i - Walk<Mode>::i_of(step),j=place.extent_j - walk.j - Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\nreturn left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\n__device__ inline void load_tile(const gemmepi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+ walk.i*step_i + walk.j*step_j;\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from +(W::i_of(step)*step_i + W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\n"
-"if constexpr(W::UNIT==1){\nx.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\nx.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n}else{\nVector<Tensor>words;\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>__device__ inline void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\ntemplate<int Tensor>__device__ inline void exchange_input(char*shared,Tile<Tensor> &x){\nif constexpr(IS_EXCHANGED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nType<Tensor> *to=tile +(walk.j*pitch + walk.i)+(W::j_of(step)*pitch + W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch + vectors.i)+(V::j_of(v)*pitch + V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\n__device__ inline void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\n",
-"repeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\n__device__ inline void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\ny.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\n__device__ inline void store_tile(const gemmepi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+ walk.i*step_i + walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch + vectors.i)+(V::j_of(v)*pitch + V::i_of(v)),y.words[v]);\n__syncthreads();\n}\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *from=tile +(walk.j*pitch + walk.i)+(W::j_of(step)*pitch + W::i_of(step));\nType<Tensor> *at=to +(W::i_of(step)*step_i + W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x - rest*p.tiles_i)*TILE_I;\nplace.outer=rest/p.tiles_j;\nplace.j=(long long)(rest - place.outer*p.tiles_j)*TILE_J;\n"
-"place.extent_i=p.extent_i - place.i<TILE_I?(int)(p.extent_i - place.i):TILE_I;\nplace.extent_j=p.extent_j - place.j<TILE_J?(int)(p.extent_j - place.j):TILE_J;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nTile<IN_A>a;\nTile<IN_B>b;\nTile<IN_W>w;\nTile<IN_DY>dy;\nTile<OUT_Y>y;\nTile<OUT_DA>da;\nTile<OUT_DB>db;\nTile<OUT_DW>dw;\nload_tile(p,place,a);\nload_tile(p,place,b);\nload_tile(p,place,w);\nload_tile(p,place,dy);\nexchange_input(shared,a);\nexchange_input(shared,b);\nexchange_input(shared,w);\nexchange_input(shared,dy);\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\ntake_tile(a,v,values);\ntake_tile(b,v,values);\ntake_tile(w,v,values);\ntake_tile(dy,v,values);\noperate_on(values,s,largest);\nkeep_tile(y,v,values);\nkeep_tile(da,v,values);\nkeep_tile(db,v,values);\nkeep_tile(dw,v,values);\n}\nstore_tile(p,place,shared,y);\nstore_tile(p,place,shared,da);\nstore_tile(p,place,shared,db);\nstore_tile(p,place,shared,dw);\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n",
-  NULL};
-#endif
-
-static const char *const gemmepi__source_epilogue_cuh[] = {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\n__device__ inline Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>__device__ inline Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\n__device__ inline bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\n__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,long long item,long long column,\nint valid){\nEpilogue_state state={};\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data + item*p.scale_b.stride + column + half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n__device__ inline void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\n"
-"if(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data + offset(p.aux,item,row,column + half*p.n),valid);\n}\n}\n}\n\n\n__device__ inline void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride + row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
-"v[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n",
-"}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i +=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy + i,sizeof upstream);\nmemcpy(value,pair[VALUE]+ i,sizeof value);\nmemcpy(gate,pair[GATE]+ i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i + j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+ i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\n__device__ inline void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column + half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column + half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\n__device__ inline void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\n"
-"long long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column + half*p.n,valid,\nv[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column + half*p.n,valid,v[half]);\n}\n}\n\n\n__device__ inline void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_epilogue_column_sums_cuh[] = {
-"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\n__device__ inline void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width + x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread + half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT + half)*p.n + column + i]=shared[half*RUN + i][thread];\n}\n\n\n\n__device__ inline Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j + count],kept=upper?left[j + count]:left[j];\nleft[j]=kept + __shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS);\n}\nreturn left[0];\n}\n\n\n\ntemplate<bool AtOnce>struct Column_sums{\nAcc of_lane[HALVES_OUT][RUN],of_lanes[HALVES_OUT];\n\n__device__ inline Column_sums():of_lanes{}{\nbegin_rows();\n}\n__device__ inline void begin_rows(){\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]=Acc(-0.0);\n}\n\n\n__device__ inline void add(const Acc(&v)[HALVES][RUN],bool exists){\nif(exists)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]+=v[i/RUN][i%RUN];\n}\n\n\n__device__ inline void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\n"
-"of_lanes[half]+=sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2 + place(row_of_lane());\n}\n__device__ inline Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\n__device__ inline void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first + column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT + half)*p.n + first + column()]=of_column;\n}\n}\n};\n",
-  NULL};
-
-static const char *const gemmepi__source_epilogue_formula_cuh[] = {
-"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\n__device__ inline int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\n__device__ inline int sum(int x,int y){\nreturn(int)((u32)x +(u32)y);\n}\ntemplate<class A>__device__ inline A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>__device__ inline A sum(A x,A y){\nreturn x + y;\n}\n\n\n__device__ inline void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\n__device__ inline void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\nHAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n__device__ inline void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+ bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\n__device__ inline Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\n__device__ inline void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\n"
-"v[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\n__device__ inline void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\nv[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\n__device__ inline void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_epilogue_fragment_cuh[] = {
-"#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n__device__ inline long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride + row*x.ld + column;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8 + i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\n__device__ inline int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2 + threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\n__device__ inline int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>__device__ inline Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i +=2)\nif(ALIGNED&&valid>place(i + 1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from + place(i));\nelse if(!(ALIGNED&&WHOLE))\nread.at[i/2]=words_of(read_elements<2>(from + place(i),valid - place(i)));\n}else{\nread.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>__device__ inline void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i + 1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>__device__ inline void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nRun<T,2>pair={run.at[i],run.at[i + 1]};\nif(ALIGNED&&valid>place(i + 1)){\n*reinterpret_cast<Words<T,2> *>(to + place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i + 1))\nto[place(i + 1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\n"
-"__device__ inline void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\nto_accs(read((const T*)x.data + offset(x,item,row,column),valid),values);\n}\n\n\n__device__ inline void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\nLOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>__device__ inline u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n__device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i +=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i + 1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i + 1]));\n}\n}\n__device__ inline bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\n__device__ inline Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\n"
-"read((const GEMMEPI_BIAS_TYPE*)p.bias.data + offset(p.bias,item,0,column + half*p.n),valid);\n",
-"return of;\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_epilogue_mask_cuh[] = {
-"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\n__device__ inline void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)- 1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\n__device__ inline u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\n__device__ inline u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\n__device__ inline void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn +=6*lane;\nvalid=existing(valid - 6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data + offset(x,item,row,column)/8,bits,valid);\n}\n\n\n__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column + 6*lane)/8];\nu32 bits=byte<<8*lane;\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\n__device__ inline void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\n__device__ inline void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow +=lane_of_row()%2*8 + row_of_lane();\ncolumn +=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\nu8*bytes=(u8*)p.aux.data + offset(p.aux,item,row,column)/8;\nif(column + 32<=(int)p.n)\n"
-"*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\nfor(int i=0;column + i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes + i,state.kept_mask>>i*RUN&0xff,existing((int)p.n - column - i*RUN));\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_epilogue_parameters_cuh[] = {
-"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n#define GEMMEPI_AMAX         0\n#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1 - VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\n"
-"constexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n",
-  NULL};
-
-static const char *const gemmepi__source_epilogue_staging_cuh[] = {
-"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>__device__ inline void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i + 1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\n__device__ inline void store_word_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to),\"r\"(bits),\"r\"((u32)does)\n: \"memory\");\n}\n__device__ inline void store_half_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to),\"h\"((u16)bits),\n\"r\"((u32)does)\n: \"memory\");\n}\n\n\n\ntemplate<class T,int Columns,bool InWords>\n__device__ inline void copy_box(u32 from,T*to,long long ld,int rows_left,int columns_left){\nconstexpr int per_word=4/sizeof(T),words=InWords?Columns/per_word:Columns/per_word/4;\nconstexpr int at_once=words<32?32/words:1;\nconstexpr int under_way=BACKWARD&&GATED?2:sizeof(T)==4?8:4;\nconstexpr int rounds=16/at_once,loaded=rounds<under_way?rounds:under_way;\nint line=(int)threadIdx.x%32/words,word=(int)threadIdx.x%words;\nint left=columns_left<Columns?columns_left:Columns,first=word*(InWords?per_word:4*per_word);\n"
-"u64 at=(u64)(to + line*ld),step=(u64)(at_once*ld)*sizeof(T);\n#pragma unroll 1\nfor(int i=0;i<rounds&&i*at_once<rows_left;i +=loaded){\nu32 bits[loaded][InWords?1:4],next[loaded];\n#pragma unroll\nfor(int j=0;j<loaded;j++){\nu32 of_line=from +(line + j*at_once)*128;\nint turn=(line + j*at_once)%8;\nif constexpr(InWords)\nasm volatile(\"ld.shared.b32 %0, [%1];\"\n: \"=r\"(bits[j][0])\n: \"r\"(of_line +((word/4 ^ turn)<<4)+ word%4*4)\n: \"memory\");\nelse\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]),\"=r\"(bits[j][1]),\"=r\"(bits[j][2]),\"=r\"(bits[j][3])\n: \"r\"(of_line +((word ^ turn)<<4))\n: \"memory\");\n}\nif constexpr(InWords&&per_word==2)\n#pragma unroll\nfor(int j=0;j<loaded;j++)\nnext[j]=__shfl_sync(0xffffffffu,bits[j][0],(int)threadIdx.x%32 + 1);\n#pragma unroll\nfor(int j=0;j<loaded;j++,at +=step){\nint left_here=line + j*at_once<rows_left?left:0;\nif constexpr(!InWords){\nuint4 unit;\nmemcpy(&unit,bits[j],sizeof unit);\nif(first<left_here)\n*reinterpret_cast<uint4*>(at + word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at + word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here - first -(int)between;\nu64 of_word=at + word*4 + between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>__device__ inline Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i + 1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
-": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\nmemcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\n__device__ inline void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data + offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\n__device__ inline void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_gemm_plain_cu[] = {
-"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE       F32\n#define GEMMEPI_B_TYPE       F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED    0\n#define GEMMEPI_B_ALIGNED    0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK        0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int GROUP=8;\nconstexpr int GROUPS=TILE/2/GROUP;\nconstexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE + 8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\nconstexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr bool A_VARIES=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\nstatic_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool SPLIT_TOTALS=CHUNKED&&SAME<Sum,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<SPLIT_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\n"
-"return outer*LINE_PITCH +((byte/PIECE ^ outer/GROUP%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\ntemplate<class T,bool Transposed,bool Aligned>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\nstatic constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\nWords<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,long long outer){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\nrun=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data + item*x.stride + line*ld + run +(Transposed?outer:outer*ld);\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\nint lines_left=(Transposed?k_left:outer_left)- line;\nint run_left=(Transposed?outer_left:k_left)- run;\nint valid=existing(run_left);\nif(Aligned&&valid==RUN&&lines_left>((UNITS - 1)*LINES + 1)*PACKED - 1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nfrom +=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED + i;\nruns[unit][i]=read_run<Aligned>(from + next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line + unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\nif constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n"
-"__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\n",
-"constexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words + word];\n*reinterpret_cast<Part*>(shared + place(outer,run*(int)sizeof(Staged)+ i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\nelement.at[word]=staged[0].at[outer*words + word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\nconstexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared + place(run + outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\n__device__ inline void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n__device__ inline void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n__device__ inline void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\n__device__ inline void multiply_fragments(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na +=group*LINE_PITCH + quarter*sizeof(u32);\nb +=group*LINE_PITCH + quarter*sizeof(u32);\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[GROUPS/2][4],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*GROUP,byte + half*PIECE);\nleft[i/2][i%2 + 2*half]= *reinterpret_cast<const u32*>(a + at);\nright[i][half]= *reinterpret_cast<const u32*>(b + at);\n}\n#pragma unroll\nfor(int i=0;i<GROUPS;i +=2)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\nmultiply_16(T(),sums[i][j],sums[i + 1][j],left[i/2],right[j]);\n}\n}\n\n__device__ inline int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\n__device__ inline float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n__device__ inline double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\n__device__ inline void multiply_elements(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nconstexpr int count=PIECE/(int)sizeof(Sum);\nstruct alignas(PIECE)Part{\nSum at[count];\n};\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na +=group*LINE_PITCH;\nb +=quarter*2*LINE_PITCH;\n#pragma unroll 1\n"
-"for(int half=0;half<2;half++){\n#pragma unroll\n",
-"for(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[GROUPS],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a + place(i*GROUP,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b + place(i*GROUP + e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na +=LINE_BYTES/2;\nb +=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[GROUPS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent - 1;\nScale_line line=scale_line<Mode>(scale.data + item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent - first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*GROUP + e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i + e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat +=step;\n}\n};\n\ntemplate<class T>__device__ inline void add_to_total(T&value,Total&total,float factor){\nif constexpr(SPLIT_TOTALS){\ntotal +=value>>16;\nvalue&=0xffff;\n}else{\ntotal +=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\n__device__ inline void add_chunk(const Left&left,const Right&right,Sum(&sums)[GROUPS][GROUPS][2],\nTotal(&totals)[GROUPS][GROUPS][2]){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\n"
-"__device__ inline Acc finished(Sum value,Total total){\nif(SPLIT_TOTALS)\nreturn(Acc)((long long)total*65536 +(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\ntemplate<class Left,class Right>\n__device__ inline void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\n__device__ inline void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared + OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part - item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x - part*p.column_tiles)*TILE;\nint rows=p.m - tile_row<TILE?(int)(p.m - tile_row):TILE;\nint columns=p.n - tile_column<TILE?(int)(p.n - tile_column):TILE;\nint row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[GROUPS][GROUPS][2]={};\nTotal totals[GROUPS][GROUPS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row + row + group,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column + column + quarter*2,p.n,params.k);\nu8*now=shared,*next=shared + 2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\n"
-"for(long long left=params.k;left>0;left -=STEP){\n",
-"k_left=left - STEP<STEP?(int)(left - STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now + row*LINE_PITCH,now + OPERAND_BYTES + column*LINE_PITCH,sums);\nelse\nmultiply_elements(now + row*LINE_PITCH,now + OPERAND_BYTES + column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\nint at=(row + i*GROUP + group)*RESULT_PITCH + column + j*GROUP + quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at + 1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns - x*RUN);\nlong long first=tile_column + x*RUN;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r +=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row + r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH + x*RUN + i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row + r,first,valid,v);\nstore_result(p,state,item,tile_row + r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n",
-  NULL};
-
-#ifndef GEMMEPI_NO_SM80
-static const char *const gemmepi__source_gemm_sm80_cu[] = {
-"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 13\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M   128\n#define GEMMEPI_TILE_N   128\n#define GEMMEPI_WARPS_M  4\n#define GEMMEPI_WARPS_N  2\n#define GEMMEPI_STAGES   3\n#define GEMMEPI_BLOCKS   2\n#define GEMMEPI_A_ROWS   1\n#define GEMMEPI_B_ROWS   1\n#define GEMMEPI_A_UNIT   16\n#define GEMMEPI_B_UNIT   16\n#define GEMMEPI_ELEMENT  2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA      0\n#define GEMMEPI_SPLIT    0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool SPLIT=GEMMEPI_SPLIT;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D +(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\n"
-"static_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\n\ntemplate<int Unit>__device__ inline void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>__device__ inline void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n: \"memory\");\n}\n__device__ inline void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>__device__ inline void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\ntemplate<bool Turned>__device__ inline void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n__device__ inline void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n__device__ inline void load_words(u32 from,float&to0,float&to1){\n"
-"asm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\n__device__ inline void load_words(u32 from,float(&to)[4]){\n",
-"asm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n#if !GEMMEPI_FMA\n\n__device__ inline void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n}\n#endif\n\n\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT + 3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\nconst Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\n\n\n__device__ inline Loader(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data + item*x.stride +\n(Rows?(first + line)*ld + first_k + piece*ELEMENTS:(first_k + line)*ld + first + piece*ELEMENTS);\nlong long left=extent - first -(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first + Lines/Halves<=extent;\nto=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+ piece*PIECE%16;\n}\n\n\n__device__ inline int go_to(int i,int k_left){\nconstexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\n"
-"int piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat +=STEP*ld;\nelse\nat=from +(Rows?half*apart*ld:within/TILE_K*TILE_K + half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left - piece_k:0;\nreturn line_k + line%TILE_K<k_left?exist - within/TILE_K*TILE_K:0;\n}\n__device__ inline u32 place_of(u32 stage,int i)const{\nreturn((stage + to)^(u32)(turn_of<Rows>(i*STEP)<<4))+ i*STEP*LINE;\n}\n\ntemplate<bool Whole>__device__ inline void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART + p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\nif constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS + j]=Whole||j<valid?at[j]:(Element)0;\n}else if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\n__device__ inline void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\nelse\nfetch_part<false>(stage,part,k_left);\n}\n\n__device__ inline void put(u32 stage,int part)const{\nif constexpr(Unit==2){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[4];\nmemcpy(words,held + p*ELEMENTS,sizeof words);\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage,part*PART + p)),\"r\"(words[0]),\n\"r\"(words[1]),\"r\"(words[2]),\"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\n__device__ inline void next(){\nfrom +=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX + line*LINE +((first%TILE_K/4 + word/4 ^ turn_of<Rows>(line))<<4)+ word%4*4);\nreturn Rows?(u32)((first + outer*8 + lane)*LINE +((k ^ lane)<<4))\n"
-":(u32)(first/TILE_K*BOX +(k*8 + lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\n",
-"template<bool Rows>__device__ inline u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+ i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+ i/sixteens*BOX + step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>__device__ inline void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+ k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\n__device__ inline void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+ i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\n__device__ inline void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2 + 1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>__device__ inline u32 value_lane(int first,int at){\nreturn Rows?(u32)((first + at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX + first%TILE_K*ELEMENT +(at/4<<4)+ at%4*4);\n}\n\ntemplate<bool Rows>__device__ inline u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+ i*8*LINE:(lane ^(u32)(i%4)<<5)+ i/4*BOX + four*4*LINE;\n}\n\n__device__ inline u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+ k*LINE;\n}\n\n__device__ inline void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\n"
-"load_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\n__device__ inline void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+ LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\nload_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\n__device__ inline void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2 + 2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+ j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\n__device__ inline void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\ntemplate<class T>__device__ inline u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8 + row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\n__device__ inline void finish(const gemmepi__epilogue_params&p,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box +=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column + box*GROUP,box_left=(int)p.n - box_column;\n",
-"int first=box_column + lane_of_row()*2,left=box_left - lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first + g*GROUP,left - g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=row + i*16 + half*8 + of_row,exists=at<(int)p.m;\nint valid=exists?left - g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8 +(box + g)*4 + j%RUN/2][half*2 + j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged + j*STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES - STAGED_D;j++)\nstate.staged_aux[j]=staged +(STAGED_D + j)*STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half + 2*g;\nload_saved(p,state,item,at,first + g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first + g*GROUP,valid,v);\nstore_result(p,state,item,at,first + g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row + i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m - row - i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged + j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data + offset(p.d,item,row + i*16,box_column + j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES - STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged +(STAGED_D + j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data + offset(p.aux,item,row + i*16,box_column + j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column + g*GROUP);\n}\n"
-"end_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x - slice*of_part;\nu32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice - item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows - above<params.band?params.tile_rows - above:params.band;\nu32 within=rest - band*of_band,tile_n=within/height,tile_m=above + within - tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared +(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared + A_BYTES +(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=SPLIT&&params.k - first_k>params.part_k?params.part_k:params.k - first_k;\nint steps=(k_left + TILE_K - 1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES - 1;i++){\nu32 stage=shared + i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage + A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage + A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left -=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES - 1)*STAGE_BYTES;\ncopies_wait<STAGES - 2>();\n"
-"__syncthreads();\nif(!FMA)\n",
-"load_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS - 1;\n\na.fetch(shared + written,step,k_left);\nb.fetch(shared + written + A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane + read,b_lane + read,step,of_stage);\nif(last){\na.put(shared + written,step);\nb.put(shared + written + A_BYTES,step);\ncopies_commit();\nwritten=written + STAGE_BYTES==STAGES*STAGE_BYTES?0:written + STAGE_BYTES;\nread=read + STAGE_BYTES==STAGES*STAGE_BYTES?0:read + STAGE_BYTES;\ncopies_wait<STAGES - 2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane + read,b_lane + read,(step + 1)%STEPS,fragments[(step + 1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared + written,step);\nb.put(shared + written + A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left -=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+ tile_m*WARPS_M + warp_m;\nfinish(p,slice,(int)(tile_m*TILE_M)+ warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+ warp_n*WARP_COLUMNS,line,\nshared + warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n",
-  NULL};
-#endif
-
-#ifndef GEMMEPI_NO_SM90
-static const char *const gemmepi__source_gemm_sm90_cu[] = {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 20\n#include \"codes.h\"\n\n#define GEMMEPI_SPREAD 1\n\n\n\n\n#if GEMMEPI_APPLIED && GEMMEPI_SPLIT == 1 && !GEMMEPI_SCALE_A && !GEMMEPI_SCALE_B && \\\n((GEMMEPI_EPILOGUE&(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS))==(FLAG_GATED|FLAG_UPSTREAM|FLAG_BIAS)|| \\\n(!GEMMEPI_EXACT&&GEMMEPI_TILE_N<=128&& !GEMMEPI_BIAS_AHEAD&& \\\n(GEMMEPI_EPILOGUE==FLAG_BIAS||GEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_RELU)|| \\\nGEMMEPI_EPILOGUE==(FLAG_BIAS|CODE_GELU_ERF))))\n#define GEMMEPI_BIAS_FIRST 1\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED    0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD  0\n#endif\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,STAGES=GEMMEPI_STAGES;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG,A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS + 1);\nconstexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int BOX=64*LINE;\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES + B_BYTES;\n\n"
-"constexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr int BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int STAGED_BYTES=16*LINE,WARPS=CONSUMERS*4;\n\nconstexpr int LOADED_AUX=LOADS_AUX?HALVES_SAVED:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&LOADED_AUX==HALVES_OUT;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0;\nconstexpr int STAGED_MATRICES=(IN_PLACE?0:STAGED_D)+(STAGES_AUX?HALVES_IN:0);\nconstexpr int LOADED_MATRICES=LOADED_AUX +(LOADS_RESIDUAL?HALVES_OUT:0),LOADED_BUFFERS=LOADED_MATRICES?2:0;\n\nconstexpr u32 LOADED=STAGES*STAGE_BYTES + WARPS*BUFFERS*STAGED_MATRICES*STAGED_BYTES;\nconstexpr u32 FULL=LOADED + WARPS*LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES;\nconstexpr u32 EMPTY=FULL + STAGES*8,ARRIVED=EMPTY + STAGES*8;\n\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0,SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\nconstexpr u32 RECEIVED=ARRIVED + WARPS*16,TOTALS=RECEIVED +(SPLIT>1?16:0);\n\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4,SLOTS=TOTALS;\nconstexpr u32 LEFT=SLOTS + CONSUMERS*SLOT_BYTES,TAKEN=LEFT + CONSUMERS*8;\n#ifdef GEMMEPI_SHARED\nstatic_assert(TOTALS +(SUMMED?SUMMERS*16*8:HAS_BGRAD?TAKEN + CONSUMERS*8 - TOTALS:0)==GEMMEPI_SHARED,\n\"the host counts the same\");\n#endif\n\nconstexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100 + __CUDACC_VER_MINOR__;\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\nstatic_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\"a warp of its own for each warpgroup's sums\");\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n",
-"static_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS + CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n\n\n\n__device__ inline u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\n__device__ inline u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n__device__ inline void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\n__device__ inline void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n__device__ inline void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\n__device__ inline void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\n__device__ inline void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n__device__ inline u32 address_in(u32 address,u32 rank){\nu32 there;\n"
-"asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n__device__ inline void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\n__device__ inline void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\ntemplate<bool Multicast>\n__device__ inline void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\n\n\nconstexpr bool ELECTS=\nBACKWARD||GATED||WRITES_AUX||ACTIVATION==NONE||ACTIVATION==RELU||ACTIVATION==SILU||ACTIVATION==SQUARED_RELU;\n__device__ inline bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n__device__ inline void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n__device__ inline void turn_wait(int which){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void turn_give(int which){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1 + which),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n__device__ inline void multiply_commit(){\n"
-"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n",
-"template<int Left>__device__ inline void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n"
-"#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\n__device__ inline void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\n__device__ inline void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\n__device__ inline void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n__device__ inline u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(BOX>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n\n\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\n\n__device__ inline Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\n",
-"u32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t - item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows - first<p.band?p.cluster_rows - first:p.band,within=rest - band*of_band;\nu32 column=within/height,row=first + within - column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M + place%CLUSTER_M),(int)(column*CLUSTER_N + place/CLUSTER_M),item};\n}\n\n\n\n\n__device__ inline int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn SPLIT>1?(int)((u32)((p.k + TILE_K - 1)/TILE_K)*part/SPLIT):0;\n}\n__device__ inline int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn SPLIT>1?begin_of_k(p,part + 1):(p.k + TILE_K - 1)/TILE_K;\n}\n\n\n__device__ inline int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS + line - half*TILE_COLUMNS + half*(int)p.epilogue.n;\n}\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>__device__ inline u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there + 63)/64*64)*LINE;\n}\n__device__ inline u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a + b;\n}\n\ntemplate<int Lines,bool Multicast>\n__device__ inline void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\n\n"
-"__device__ inline void produce(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nu32 row=SPLIT>1?0:rank%CLUSTER_M,column=SPLIT>1?0:rank/CLUSTER_M;\nu16 row_mask=0,column_mask=0;\nfor(int i=0;i<CLUSTER_N;i++)\nrow_mask|=(u16)(1<<(row + i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\ncolumn_mask|=(u16)(1<<(column*CLUSTER_M + i));\nu32 stage=0,parity=1;\nfor(u32 t=first;t<p.tiles;t +=step){\nTile tile=tile_of(p,t,rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==first)\nafter_launches_before();\nint m=tile.m*TILE_M +(int)column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,rank);block<end_of_k(p,rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nint k=block*TILE_K,rows_left=(int)p.epilogue.m - m,columns_left=(int)p.epilogue.n - tile.n*TILE_COLUMNS;\nu32 full=shared + FULL + stage*8,a=shared + stage*STAGE_BYTES + column*A_LINES*LINE;\nu32 b=shared + stage*STAGE_BYTES + A_BYTES;\nbarrier_wait(shared + EMPTY + stage*8,parity);\nbarrier_expect(full,stage_bytes(p,tile));\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,rows_left,a,full,k,m,a_item,row_mask);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i +=64)\nif(!TAILS||i<rows_left)\nload_box<(CLUSTER_N>1)>(p.a,a + i*LINE,full,m + i,k,a_item,row_mask);\n}\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i +=B_BOX){\nint line=(int)row*B_LINES + i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,columns_left - line%TILE_COLUMNS,b + line*LINE,\nfull,k,column_of(p,tile,line),b_item,column_mask);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i +=64)\nif((i/64 + block)%CLUSTER_M==(int)row&&(!TAILS||i%TILE_COLUMNS<columns_left))\nload_box<(CLUSTER_M>1)>(p.b,b + i*LINE,full,column_of(p,tile,i),k,b_item,column_mask);\n}\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n}\n}\n\n\n\n\n"
-"__device__ inline int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\n",
-"return(int)p.epilogue.n - tile.n*TILE_COLUMNS - lane_of_row()*2 - group*GROUP;\n}\n\ntemplate<int Groups>\n__device__ inline void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS + lane_of_row()*2 +(first_group + i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group + i));\n}\n}\n\n\n__device__ inline void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\nif constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\nasm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor(int j=0;j<PARTS*2*RUN;j++)\nsums[j/(2*RUN)][(half*TILE_COLUMNS + group*GROUP)/2 + j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2 + j%2];\n}\n}\n}\n\n\n\nstruct Staging{\nu32 first;\nu32 line;\nint turn;\nu32 inputs,arrived;\nu32 asked,taken;\n};\n\n\n__device__ inline u32 place_in_box(const Staging&staging,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4 + threadIdx.x%32/8;\nreturn(half*8 + staging.line)*LINE +((unit ^ staging.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\n__device__ inline u32 staged_at(const Staging&staging,int matrix,int half,int group){\nreturn staging.first +(staging.turn*STAGED_MATRICES + matrix)*STAGED_BYTES + place_in_box(staging,half,group);\n}\n__device__ inline u32 loaded_at(const Staging&staging,int matrix,int half,int group){\nreturn staging.inputs +(staging.taken%2*LOADED_MATRICES + matrix)*STAGED_BYTES +\nplace_in_box(staging,half,group);\n}\n\n__device__ inline void load_result_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,\nint item){\n"
-"asm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\ntemplate<int Left>__device__ inline void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n__device__ inline void ask_for_inputs(const gemmepi__sm90_params&p,Staging&staging,const Tile&tile,int row,int group){\nif(LOADED_MATRICES==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&staging.asked==staging.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\nu32 buffer=staging.asked%2,barrier=staging.arrived + buffer*8;\nu32 to=staging.inputs + buffer*LOADED_MATRICES*STAGED_BYTES;\nint column=tile.n*TILE_COLUMNS + group*GROUP;\nbarrier_expect(barrier,LOADED_MATRICES*STAGED_BYTES);\n#pragma unroll\nfor(int half=0;half<LOADED_AUX;half++)\nload_result_box(p.aux,to + half*STAGED_BYTES,barrier,column,row,half,tile.item);\n#pragma unroll\nfor(int half=0;half<LOADED_MATRICES - LOADED_AUX;half++)\nload_result_box(p.residual,to +(LOADED_AUX + half)*STAGED_BYTES,barrier,column,row,half,tile.item);\n}\nstaging.asked++;\n}\n__device__ inline void wait_for_inputs(const Staging&staging){\nif(LOADED_MATRICES)\nbarrier_wait(staging.arrived + staging.taken%2*8,staging.taken/2&1);\n}\n\n\n__device__ inline void begin_staging(){\nwait_for_stores<BUFFERS - 1>();\n__syncwarp();\n}\n\n__device__ inline void store_box(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\n\n__device__ inline u32 box_at(const Staging&staging){\nreturn IN_PLACE?staging.inputs + staging.taken%2*LOADED_MATRICES*STAGED_BYTES\n"
-":staging.first + staging.turn*STAGED_MATRICES*STAGED_BYTES;\n}\n\n",
-"template<class T>\n__device__ inline void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data + offset(x,item,row,column + half*p.n),x.ld,(int)p.m - row,\n(int)p.n - column);\n}\n\n__device__ inline void end_staging(const gemmepi__sm90_params&p,Staging&staging,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:STAGED_D,moved_aux=COPIES_AUX?0:STAGED_MATRICES - STAGED_D;\nif(moved_d||moved_aux)\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=box_at(staging);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_box(p.d,from + half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_box(p.aux,from +(half + STAGED_D)*STAGED_BYTES,column,row,half,item);\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?STAGED_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,box_at(staging)+ half*STAGED_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?STAGED_MATRICES - STAGED_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,box_at(staging)+(half + STAGED_D)*STAGED_BYTES,column,\nrow,half,item);\nstaging.turn=staging.turn + 1==BUFFERS?0:staging.turn + 1;\n}\n\n\n\nstruct Box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\n\n__device__ inline Box box_of(const float(&sums)[TILE_N/2],int group){\nBox box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS + group*GROUP)/2 + j%(BOX_COLUMNS/2)];\nreturn box;\n}\n\n__device__ inline void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i + BOX_COLUMNS/2<TILE_N/2;i++)\nsums[i]=sums[i + BOX_COLUMNS/2];\n}\n\n\n\n\n"
-"constexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\n__device__ inline Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow +=(int)threadIdx.x%32/16*64 + threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data + offset(p.aux,tile.item,row,column)/8;\nif(column + TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column + i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\n__device__ inline u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\nreturn __shfl_sync(0xffffffffu,word,part*16 + half*8 +(int)threadIdx.x%32/4);\n}\n\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\n__device__ inline u32 slot_at(u32 shared,u32 group,u32 thread,int i,int half){\nreturn shared + SLOTS + group*SLOT_BYTES +((half*UNIT_GROUPS + i)*WARPGROUP + thread)*4;\n}\n\n__device__ inline void leave_column_sums(u32 shared,u32 group,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group + g)/UNIT_GROUPS,i=(first_group + g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared + TAKEN + group*8,unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(slot_at(shared,group,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i + 1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared + LEFT + group*8);\n}\n}\n}\n\n__device__ inline Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\n",
-"const gemmepi__epilogue_params&p=params.epilogue;\nreturn(Acc*)p.partials +(((long long)tile.item*p.row_tiles + tile.m)*HALVES_OUT + half)*p.n;\n}\n__device__ inline Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first + second)+(third + fourth);\n}\n\n\n__device__ inline void add_column_sums(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nu32 group=__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\n#pragma unroll 1\nfor(u32 t=first + group*step;t + step<p.tiles;t +=CONSUMERS*step){\nTile tile=tile_of(p,t,rank);\nbool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared + LEFT + group*8,unit%2);\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\nint column=tile.n*TILE_COLUMNS +(unit*UNIT_GROUPS + of_unit)*GROUP + Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(slot_at(shared,group,warp*32 + threadIdx.x%32,of_unit,half))\n: \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared + TAKEN + group*8);\n}\n}\n}\n\n\nstruct Run_place{\nint row,column,valid;\n};\n__device__ inline Run_place place_of_run(const gemmepi__sm90_params&params,const Tile&tile,int row,int half,int group){\nint at=row + threadIdx.x%32/4 + half*8,column=tile.n*TILE_COLUMNS + lane_of_row()*2 + group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{at,column,at<(int)params.epilogue.m?columns_left(params,tile,group):0};\n}\n\n\n__device__ inline void load_saved_run(const gemmepi__sm90_params&params,Epilogue_state&state,const Staging&staging,\nconst Tile&tile,const Run_place&at,const Masks&masks,int part,int half,\n"
-"int group,int g,Saved&saved){\n#pragma unroll\nfor(int i=0;i<LOADED_AUX;i++)\nstate.loaded_aux[i]=loaded_at(staging,i,half,g);\nif(LOADS_MASK)\nstate.loaded_mask=mask_of(masks,part,half,group);\nload_saved(params.epilogue,state,tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n__device__ inline void set_staged(Epilogue_state&state,const Staging&staging,int half,int g){\n#pragma unroll\nfor(int i=0;i<STAGED_D;i++)\nstate.staged_d[i]=IN_PLACE?loaded_at(staging,i,half,g):staged_at(staging,i,half,g);\n#pragma unroll\nfor(int i=0;i<STAGED_MATRICES - STAGED_D;i++)\nstate.staged_aux[i]=staged_at(staging,i + STAGED_D,half,g);\n}\n\n\n\nconstexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\n__device__ inline bool box_is_near(const Saved(&saved)[BOX_GROUPS][2]){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\nnear.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\n\ntemplate<bool IsNear>\n__device__ inline void finish_runs(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\nconst Tile&tile,int row,int part,int group,const Next_box&next,\nconst Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nSaved(&saved)[BOX_GROUPS][2],Box_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nAcc(&v)[HALVES][RUN]=results[half];\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.at[i/RUN][g*4 + i%RUN/2][half*2 + i%2];\nset_staged(state,staging,half,g);\n#pragma unroll\nfor(int i=0;i<LOADED_MATRICES - LOADED_AUX;i++)\nstate.loaded_residual[i]=loaded_at(staging,i + LOADED_AUX,half,g);\nstate.mask_place=half + 2*g;\nif(!SAVED_FIRST)\n",
-"load_saved_run(params,state,staging,tile,at,masks,part,half,group + g,g,saved[g][half]);\nepilogue<IsNear>(p,state,columns[g],saved[g][half],tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,tile.item,at.row,at.column,at.valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,tile,row,half,group + g);\nset_staged(state,staging,half,g);\nstore_result(p,state,tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&next.exists)\nask_for_inputs(params,staging,tile,next.row,next.group);\n}\n}\n\n\n__device__ inline void finish_box(const gemmepi__sm90_params&params,Epilogue_state&state,Staging&staging,\nconst Tile&tile,int row,int part,int group,const Next_box&next,\nconst Of_columns(&columns)[BOX_GROUPS],const Masks&masks,const Box&box,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\nSaved saved[BOX_GROUPS][2];\nif(!IN_PLACE&&next.exists)\nask_for_inputs(params,staging,tile,next.row,next.group);\nwait_for_inputs(staging);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,state,staging,tile,place_of_run(params,tile,row,i%2,group + i/2),masks,part,\ni%2,group + i/2,i/2,saved[i/2][i%2]);\nif(STAGED_MATRICES)\nbegin_staging();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\nelse\nfinish_runs<false>(params,state,staging,tile,row,part,group,next,columns,masks,box,saved,column_sums);\nif(KEEPS_MASK)\nstore_kept_masks(p,state,tile.item,row,tile.n*TILE_COLUMNS + group*GROUP,BOX_GROUPS);\nif(STAGED)\nend_staging(params,staging,tile.n*TILE_COLUMNS + group*GROUP,row,tile.item);\nstaging.taken++;\n}\n\n\n\n\n\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\n"
-"constexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 BOX_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*BOX_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool STORES_ASYNC=COMPILER>=1201;\n\nstruct Boxes{\nu32 rows,columns;\n};\n__device__ inline Boxes boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m - tile.m*TILE_M,columns=(u32)p.epilogue.n - tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+ 15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+ BOX_COLUMNS - 1)/BOX_COLUMNS};\n}\n\n__device__ inline u32 left_at(u32 slot,u32 from){\nreturn(slot*SPLIT + from)*BOX_BYTES + threadIdx.x%32*16;\n}\n\n__device__ inline void leave_sums(const gemmepi__sm90_params&p,const Tile&tile,u32 shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBoxes boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32 - 4;\nif(STORES_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared + RECEIVED,(boxes.rows*boxes.columns + SPLIT - 1 - rank)/SPLIT*SPLIT*BOX_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows + row;\nu32 there=address_in(shared,i%SPLIT),to=there + left_at(i/SPLIT,rank);\nBox box=box_of(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(STORES_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto + j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(there + RECEIVED)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to + j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\n}\n\n\n__device__ inline void add_left(u32 shared,u32 slot,Box&box){\nbox={};\n"
-"#pragma unroll 1\nfor(u32 block=0;block<SPLIT;block++)\n",
-"#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared + left_at(slot,block)+ j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n__device__ inline void finish_left(const gemmepi__sm90_params&p,Epilogue_state&state,Staging&staging,\nconst Tile&tile,u32 shared,u32 rank){\nBoxes boxes=boxes_of(p,tile);\nfor(u32 slot=threadIdx.x/32 - 4;slot*SPLIT + rank<boxes.rows*boxes.columns;slot +=WARPS){\nu32 i=slot*SPLIT + rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M +(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,staging,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nBox box;\nadd_left(shared,slot,box);\nBox_sums none;\nfinish_box(p,state,staging,tile,row,0,group,{false,0,0},columns,masks,box,none);\n}\n}\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\n\n\n\nstruct Parked{\nu32 first,rest;\n};\nconstexpr u32 FOURS=WARPGROUP*16;\n__device__ inline u32 parked_at(const Parked&parked,u32 four,u32 thread){\nu32 at=four*FOURS;\nreturn(at<STAGE_BYTES?parked.first + at:parked.rest +(at - STAGE_BYTES))+ thread*16;\n}\n\n__device__ inline void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked_at(parked,i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4 + 1]),\"f\"(sums[i*4 + 2]),\"f\"(sums[i*4 + 3])\n: \"memory\");\n}\n\n\n\n\n\n\nconstexpr u32 PARKED_STAGES=(PART_BYTES + STAGE_BYTES - 1)/STAGE_BYTES;\nconstexpr int LAST_BLOCKS=STAGES -(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||(LAST_BLOCKS>0&&PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\n__device__ inline Parked parked_in(u32 shared,u32 stage){\n"
-"return{shared + stage*STAGE_BYTES,shared +(stage + 1==STAGES?0:stage + 1)*STAGE_BYTES};\n}\n__device__ inline void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i +=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i + 1]),\"=f\"(sums[i + 2]),\"=f\"(sums[i + 3])\n: \"r\"(parked_at(parked,i/4,thread))\n: \"memory\");\n}\n\n__device__ inline void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n__device__ inline void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP + SUMMERS*32): \"memory\");\n}\n__device__ inline void warpgroup_meets(int warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4 + warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\n\n__device__ inline void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Left_sums{\nu32 of_first,of_second;\n__device__ inline u32 at(u32 part,u32 thread,int group,int half)const{\nreturn(part?of_second:of_first)+ group/BOX_GROUPS*BOX_GROUPS*4*FOURS + thread/32*(FOURS/4)+\n((half*BOX_GROUPS + group%BOX_GROUPS)*32 + thread%32)*4;\n}\n__device__ inline void leave(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group + i/HALVES_OUT,i%HALVES_OUT)),\n\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n: \"memory\");\n}\n\n__device__ inline Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32 + lane,group,half)): \"memory\");\n"
-"asm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second): \"r\"(at(1,warp*32 + lane,group,half)): \"memory\");\n",
-"of[warp]=first + second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\n__device__ inline Left_sums left_in(u32 shared,u32 stage){\nreturn{parked_in(shared,stage).first,parked_in(shared,stage).rest};\n}\n\n__device__ inline void store_left_sums(const gemmepi__sm90_params&p,const Tile&tile,const Left_sums&left){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32 - 4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\nint column=tile.n*TILE_COLUMNS + group*GROUP + Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=left.sum(threadIdx.x%32,group,half);\n}\n}\n\n\n\n\nconstexpr u32 TELLERS=CLUSTER_N + CLUSTER_M - 1;\n__device__ inline u32 told_by(u32 thread,u32 rank){\nu32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread - CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row + thread*CLUSTER_M\n:column*CLUSTER_M +(other>=row?other + 1:other);\n}\n\n\n\n\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\n__device__ inline void store_total(const gemmepi__sm90_params&p,u32 item,int at,double sum){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums + item*p.sums_stride + at;\nif(GEMMEPI_SUMS_ADD)\nsum +=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(sum);\n}\n\n\n__device__ inline int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across + summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_sums{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\n__device__ inline void keep_sums(Slice_sums&sums){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\nsums.before[i]+=sums.at[i];\nsums.at[i]=0;\n}\n}\n\n\n\n__device__ inline u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\n"
-"u32 line=SUMMED_ROWS?slice*16 + pair:pair%4*2 + pair/4%2 + pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2 + half;\nreturn(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*BOX)+ line*LINE +((unit ^ line%8)<<4);\n}\n__device__ inline u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane + i*16*LINE;\n}\n\n__device__ inline void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\nlow=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\nasm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\n__device__ inline void add_stage(u32 lane,Slice_sums&sums){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n: \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\nfloat low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\nparts[j]+=low + high;\n}else{\nsums.at[SUMMED_ROWS?0:j*2]+=low;\nsums.at[SUMMED_ROWS?0:j*2 + 1]+=high;\n}\n}\nif(SUMMED_ROWS)\nsums.at[0]+=(parts[0]+ parts[1])+(parts[2]+ parts[3]);\n}\n\n\n__device__ inline int line_of_sum(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8 + lane/2: -1);\n}\n__device__ inline double sum_of_slice(const Slice_sums&sums){\ndouble mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ndouble sum=(double)sums.before[i]+ sums.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\nsum +=__shfl_xor_sync(0xffffffffu,sum,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\nmine=sum;\n}\nreturn mine;\n}\n\n__device__ inline void store_sum(const gemmepi__sm90_params&p,const Tile&tile,int line,double sum){\n"
-"int at=SUMMED==1?tile.m*TILE_M + line:column_of(p,tile,line);\n",
-"int left=SUMMED==1?(int)p.epilogue.m - at:(int)p.epilogue.n - tile.n*TILE_COLUMNS - line%TILE_COLUMNS;\nif(left>0)\nstore_total(p,tile.item,at,sum);\n}\n\n\n__device__ inline u32 total_at(u32 shared,int summer){\nreturn shared + TOTALS +(summer*16 + line_of_sum())*8;\n}\n__device__ inline void leave_total(u32 shared,int summer,double total){\nif(line_of_sum()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(total_at(shared,summer)),\"d\"(total): \"memory\");\n}\n__device__ inline void store_totals(const gemmepi__sm90_params&p,u32 shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble sum=0;\nif(slice<0||line_of_sum()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble total;\nasm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(total)\n: \"r\"(address_in(total_at(shared,summer),block))\n: \"memory\");\nsum +=total;\n}\nstore_sum(p,tile,slice*16 + line_of_sum(),sum);\n}\n\n\n\n__device__ inline void add_operand(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32 - 1,0);\nbool tells=threadIdx.x%32<TELLERS;\nu32 told=told_by(threadIdx.x%32,rank),empty=address_in(shared + EMPTY,tells?told:rank);\nu32 stage=0,parity=0;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\n#pragma unroll 1\nfor(u32 t=first;t<p.tiles;t +=step){\nint slice=slice_of(p,tile_of(p,t,rank),summer);\nu32 lane=shared + slice_lane(slice<0?0:slice);\nSlice_sums sums={};\n#pragma unroll 1\nfor(int block=0;block<blocks;block++){\nbarrier_wait(shared + FULL + stage*8,parity);\nif(slice>=0)\nadd_stage(lane + stage*STAGE_BYTES,sums);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE - 1)\nkeep_sums(sums);\n__syncwarp();\nif(tells)\nbarrier_arrive(empty + stage*8);\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\nif(slice<0)\ncontinue;\ndouble sum=sum_of_slice(sums);\nif(SPLIT>1)\nleave_total(shared,summer,sum);\nelse if(line_of_sum()>=0)\n"
-"store_sum(p,tile_of(p,t,rank),slice*16 + line_of_sum(),sum);\n}\nif(SHARES_LAST)\nmeet_summers();\n}\n\n\n\n__device__ inline void skip_stages(u32&stage,u32&parity,int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n\n\n__device__ inline void add_up(u32 shared,u32 empty,bool tells,int first_part,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared + stage*STAGE_BYTES + first_part*BOX);\nu64 b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nmultiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:adds);\nmultiply_commit();\nmultiply_wait<1>();\nif(tells&&adds)\nbarrier_arrive(empty + last*8);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=stage;\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}while(--blocks);\n}\n\n\n\n__device__ inline void add_up_in_turn(u32 shared,u32 adds,u32&stage,u32&parity,float(&sums)[PARTS][TILE_N/2]){\nu32 first=stage;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nu32 add=adds;\nstage=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared + stage*STAGE_BYTES),b=descriptor(shared + stage*STAGE_BYTES + A_BYTES);\nif(part==0)\nbarrier_wait(shared + FULL + stage*8,parity);\nmultiply_begin();\n#pragma unroll\nfor(int i=0;i<STEPS;i++)\nmultiply(sums[part],a + part*(BOX>>4)+ i*STEP<A_ROWS>,b + i*STEP<B_ROWS>,\ni>0||BIAS_FIRST?1:add);\nadd=1;\nif(++stage==STAGES)\nstage=0,parity ^=part==0;\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\n__device__ inline void add_up_last(u32 shared,u32 empty,bool tells,u32 group,int blocks,u32&stage,u32&parity,\nfloat(&sums)[PARTS][TILE_N/2],float(&kept)[TILE_N/2]){\nint in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait((int)group);\n"
-"if(in_turn<blocks)\n",
-"add_up(shared,empty,tells,0,blocks - in_turn,stage,parity,sums);\nif(in_turn)\nadd_up_in_turn(shared,in_turn<blocks,stage,parity,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets((int)group);\npark(parked_in(shared,stage),threadIdx.x%WARPGROUP,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[PARTS - 1]);\nmemcpy(kept,sums[PARTS - 1],sizeof kept);\n}\n\n\n__device__ inline void add_up_tile(u32 shared,u32 empty,bool tells,u32 group,int first_part,int blocks,u32&stage,\nu32&parity,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait((int)group);\nadd_up(shared,empty,tells,first_part,blocks,stage,parity,sums);\nif(PING_PONG)\nturn_give(1 -(int)group);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\nif(tells)\nbarrier_arrive(empty +(stage?stage - 1:STAGES - 1)*8);\nif(PING_PONG)\nskip_stages(stage,parity,blocks);\n}\n\n__device__ inline void consume(const gemmepi__sm90_params&p,u32 shared,u32 rank,u32 first,u32 step){\n\nu32 group=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP - 1,0),thread=threadIdx.x%WARPGROUP;\nu32 stage=0,parity=0,tiles=SPLIT>1?1:(p.tiles - first + step - 1)/step;\nint blocks=end_of_k(p,rank)- begin_of_k(p,rank);\nint first_part=PING_PONG?0:(int)group*PARTS;\nbool tells=thread<TELLERS;\nu32 told=told_by(thread,rank),empty=address_in(shared + EMPTY,tells?told:rank);\nStaging staging={shared + STAGES*STAGE_BYTES +(threadIdx.x/32 - 4)*(BUFFERS*STAGED_MATRICES*STAGED_BYTES),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared + LOADED +(threadIdx.x/32 - 4)*(LOADED_BUFFERS*LOADED_MATRICES*STAGED_BYTES),\nshared + ARRIVED +(threadIdx.x/32 - 4)*16,\n0,\n0};\nEpilogue_state state;\nif(PING_PONG&&group==1){\nturn_give(0);\nskip_stages(stage,parity,blocks);\n}\nbool ends=SHARES_LAST&&(tiles - 1)%CONSUMERS==group;\nconstexpr u32 turns=PING_PONG?CONSUMERS:1;\nu32 count=PING_PONG?group:0;\n"
-"Of_columns bias[GROUPS];\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,tile_of(p,first + count*step,rank),0,bias);\nfor(;count<tiles - ends;count +=turns){\nTile tile=tile_of(p,first + count*step,rank);\nfloat sums[PARTS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint warp_row=tile.m*TILE_M + first_part*64 +(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\nask_for_inputs(p,staging,tile,warp_row,0);\nmasks=load_masks(p,tile,warp_row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,empty,tells,group,first_part,blocks,stage,parity,sums);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\nif(SPLIT>1){\ncluster_meets();\nleave_sums(p,tile,shared,rank,sums[0]);\nif(STORES_ASYNC)\nbarrier_wait(shared + RECEIVED,0);\nelse\ncluster_barrier();\nfinish_left(p,state,staging,tile,shared,rank);\n}else{\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\nif(BIAS_FIRST&&i + BOX_GROUPS==GROUPS&&count + turns<tiles)\nload_groups(p,tile_of(p,first +(count + turns)*step,rank),0,bias);\nmemcpy(now,columns +(ALL_AHEAD?i:0),sizeof now);\nif(AHEAD&& !ALL_AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nBox_sums column_sums;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nBox box=box_of(sums[part],ROLLS?0:i);\nNext_box next={part + 1<PARTS||i + BOX_GROUPS<GROUPS,\nwarp_row +(part + 1<PARTS?part + 1:0)*64,part + 1<PARTS?i:i + BOX_GROUPS};\nfinish_box(p,state,staging,tile,warp_row + part*64,part,i,next,now,masks,box,column_sums);\nif(ROLLS)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,group,thread,i,column_sums);\n}\n}\nend_epilogue(p.epilogue,state);\n}\nif(SHARES_LAST){\nTile tile=tile_of(p,first +(tiles - 1)*step,rank);\nint part=ends,first_row=tile.m*TILE_M +(int)(thread/32)*16,row=first_row + part*64;\nfloat kept[TILE_N/2];\nOf_columns columns[BOX_GROUPS];\n",
-"ask_for_inputs(p,staging,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(bias,sums);\nadd_up_last(shared,empty,tells,group,blocks,stage,parity,sums,kept);\n}else{\nstages_are_left(blocks);\nboth_meet();\nread_parked(parked_in(shared,stage),thread,kept);\n}\nif(HAS_BGRAD)\nwarpgroup_meets((int)group);\nstate=begin_epilogue(p.epilogue,tile.item,0,0);\n#pragma unroll 1\nfor(int i=0;i<GROUPS;i +=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nBox box=box_of(kept,0);\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,columns);\nmemcpy(now,columns,sizeof now);\nif(AHEAD&&i + BOX_GROUPS<GROUPS)\nload_groups(p,tile,i + BOX_GROUPS,columns);\nNext_box next={i + BOX_GROUPS<GROUPS,row,i + BOX_GROUPS};\nfinish_box(p,state,staging,tile,row,part,i,next,now,masks,box,column_sums);\nif(HAS_BGRAD)\nleft_in(shared,stage).leave(part,thread,i,column_sums);\ndrop_first_box(kept);\n}\nif(HAS_BGRAD)\nboth_meet();\nif(HAS_BGRAD)\nstore_left_sums(p,tile,left_in(shared,stage));\nend_epilogue(p.epilogue,state);\n}\nif(STAGED)\nasm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n\n\n__device__ inline u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\nextern __shared__ __align__(1024)u8 memory[];\nu32 shared=shared_address(memory),rank=CLUSTER>1?cluster_rank():0;\nu32 step=gridDim.x/CLUSTER;\nif(shared%1024)\n__trap();\nif(threadIdx.x==0){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared + FULL + i*8,1);\nbarrier_init(shared + EMPTY + i*8,((PING_PONG?1:CONSUMERS)+ SUMMERS)*TELLERS);\n}\n"
-"for(int i=0;i<(LOADED_MATRICES?2*WARPS:0);i++)\nbarrier_init(shared + ARRIVED + i*8,1);\nif(SPLIT>1)\nbarrier_init(shared + RECEIVED,1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared + LEFT + i*8,4);\nbarrier_init(shared + TAKEN + i*8,1);\n}\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\nif(threadIdx.x>=32)\nafter_launches_before();\nif(threadIdx.x<WARPGROUP){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(PRODUCER_REGISTERS));\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,rank,first_tile(),step);\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,rank,first_tile(),step);\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32 + CONSUMERS*32)\nadd_column_sums(p,shared,rank,first_tile(),step);\n__syncwarp();\nif(SPLIT>1&&SUMMED)\ncluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !STORES_ASYNC)\ncluster_barrier();\nif(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32 - 1);\n}else{\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(CONSUMER_REGISTERS));\nconsume(p,shared,rank,first_tile(),step);\n}\n\nif(CLUSTER>1&&(SPLIT==1||SUMMED))\ncluster_meets();\n}\n",
-  NULL};
-#endif
-
-#ifndef GEMMEPI_NO_ELEMENTWISE
-static const char *const gemmepi__source_operations_cuh[] = {
-"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n#define GEMMEPI_ACC        F32\n#define GEMMEPI_A_TYPE     F32\n#define GEMMEPI_B_TYPE     F32\n#define GEMMEPI_W_TYPE     F32\n#define GEMMEPI_DY_TYPE    F32\n#define GEMMEPI_Y_TYPE     F32\n#define GEMMEPI_DA_TYPE    F32\n#define GEMMEPI_DB_TYPE    F32\n#define GEMMEPI_DW_TYPE    F32\n#define GEMMEPI_CAST       0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{\nOP_ACTIVATION=1,OP_ACTIVATION_BACKWARD,OP_GATED,OP_GATED_BACKWARD,OP_LERP,OP_LERP_BACKWARD,OP_BIAS_GRAD,OP_CAST\n};\n\ntemplate<int Tensor>struct Type_of;\ntemplate<>struct Type_of<IN_A>{typedef GEMMEPI_A_TYPE type;};\ntemplate<>struct Type_of<IN_B>{typedef GEMMEPI_B_TYPE type;};\ntemplate<>struct Type_of<IN_W>{typedef GEMMEPI_W_TYPE type;};\ntemplate<>struct Type_of<IN_DY>{typedef GEMMEPI_DY_TYPE type;};\ntemplate<>struct Type_of<OUT_Y>{typedef GEMMEPI_Y_TYPE type;};\ntemplate<>struct Type_of<OUT_DA>{typedef GEMMEPI_DA_TYPE type;};\ntemplate<>struct Type_of<OUT_DB>{typedef GEMMEPI_DB_TYPE type;};\ntemplate<>struct Type_of<OUT_DW>{typedef GEMMEPI_DW_TYPE type;};\ntemplate<int Tensor>using Type=typename Type_of<Tensor>::type;\n\ntypedef Amax_of<Type<IN_A>>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\ntemplate<int Tensor>constexpr bool USED=(GEMMEPI_USED>>Tensor&1)!=0;\nconstexpr bool CAST_SCALE=(GEMMEPI_CAST&1)!=0,CAST_AMAX=(GEMMEPI_CAST&2)!=0;\n\n#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n\n\ntemplate<int Tensor>constexpr int SIZE=USED<Tensor> ?sizeof(Type<Tensor>):1;\ntemplate<int X,int Y>constexpr int LARGER=X>Y?X:Y;\n"
-"template<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor + 1>>;\nconstexpr int LARGEST_SIZE=\nLARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest;\nbool near_a;\nAcc scale;\n};\n__device__ inline Scalars scalars_of(const gemmepi__operation_params&p){\nScalars s;\ns.parameter=(Acc)p.parameter;\ns.weight=(Acc)p.weight;\ns.rest=(Acc)(1 - p.weight);\ns.near_a=p.weight> -0.5&&p.weight<0.5;\ns.scale=CAST_SCALE?(Acc)*p.scale:Acc(1);\nreturn s;\n}\n\n\n__device__ inline void operate(Acc(&v)[TENSORS],const Scalars&s){\nconstexpr int operation=GEMMEPI_OPERATION;\nif constexpr(operation==OP_ACTIVATION){\nv[OUT_Y]=activate<GEMMEPI_ACTIVATION>(v[IN_A],s.parameter);\n}else if constexpr(operation==OP_ACTIVATION_BACKWARD){\nv[OUT_DA]=times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_A],s.parameter);\n}else if constexpr(operation==OP_GATED){\nv[OUT_Y]=times_activation<GEMMEPI_ACTIVATION>(v[IN_A],v[IN_B],s.parameter);\n}else if constexpr(operation==OP_GATED_BACKWARD){\nif(USED<OUT_DA>)\nv[OUT_DA]=times_activation<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_B],s.parameter);\nif(USED<OUT_DB>){\nAcc dy[1]={v[IN_DY]},value[1]={v[IN_A]},gate[1]={v[IN_B]},db[1];\ngate_gradients<GEMMEPI_ACTIVATION>(dy,value,gate,s.parameter,db);\nv[OUT_DB]=db[0];\n}\n}else if constexpr(operation==OP_LERP){\nAcc a=v[IN_A],b=v[IN_B],w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1 - w:s.rest;\nbool near_a=USED<IN_W> ?w>Acc(-0.5)&&w<Acc(0.5):s.near_a;\nv[OUT_Y]=near_a?a + w*(b - a):b -(b - a)*rest;\n}else if constexpr(operation==OP_LERP_BACKWARD){\nAcc w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1 - w:s.rest;\nv[OUT_DA]=rest*v[IN_DY];\nv[OUT_DB]=w*v[IN_DY];\nif(USED<OUT_DW>)\nv[OUT_DW]=v[IN_DY]*(v[IN_B]- v[IN_A]);\n}else{\nv[OUT_Y]=CAST_SCALE?v[IN_A]*s.scale:v[IN_A];\n}\n}\n\n\n"
-"template<int Tensor>using Vector=Words<Type<Tensor>,VECTOR>;\n\n\n\n",
-"__device__ inline void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\nif(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\n#pragma unroll\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>__device__ inline void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\ntemplate<int Tensor>__device__ inline Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>__device__ inline void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>__device__ inline Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\nreturn words_of(read_elements<VECTOR>(from,valid));\n}\ntemplate<int Tensor>__device__ inline void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n",
-  NULL};
-#endif
-
-static const char *const gemmepi__source_pack_cu[] = {
-"#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\n__device__ inline void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\n__device__ inline void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\n__device__ inline void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first + 16,words + 4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i + 2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i + 1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\nto[i]=__funnelshift_r(words[i],words[i + 1],(u32)(address&2)*8);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns - run.column;\nconst u16*x=start_of_run<const u16>(p.x,run);\nu32 words[4]={};\nif(run.column>=RUN&&left>=2*RUN){\nload_across(x,words);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<left)\nwords[i/2]|=(u32)x[i]<<i%2*16;\n}\nstore_unit(start_of_run<u16>(p.out,run),words);\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_params_h[] = {
-"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\n"
-"gemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\n}gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n",
-  NULL};
-
-static const char *const gemmepi__source_pass_cu[] = {
-"#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT  1\n#define GEMMEPI_PARTS        1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n__device__ inline void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first +(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data +\noffset(params.product,rows.item,row,rows.column + half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\n__device__ inline void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data +\noffset(params.product,rows.item,row,rows.column + half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
-"run_to_acc(run_of(read_run<ALIGNED>(from + part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x - part*p.column_tiles)*blockDim.x*RUN + threadIdx.x*RUN;\nlong long row=(long long)(part - item*p.row_tiles)*params.row_steps*blockDim.y + threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n - column>=RUN?RUN:(int)(p.n - column);\nint most=row>=p.m?0:p.m - row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m - row + blockDim.y - 1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\nFetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first +=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first + r + AT_ONCE,ahead[r]);\nif(first + r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row +(long long)(first + r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_reduce_cu[] = {
-"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\n__device__ inline double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\n__device__ inline void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out + line*p.out_stride + at;\nif(GEMMEPI_ACCUMULATE)\nsum +=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n__device__ inline double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last - first + step - 1)/step):0,i=0;\ndouble sum=0;\nx +=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x +=stride)\nif(i + j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum +=to_acc<double>(values[j]);\nelse if(i + j<count)\nsum +=to_acc<double>(values[j])*factors.at[(first +(long long)(i + j)*step)/SCALE_STEPS*factors.step];\ni +=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns + COLUMNS - 1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
-"long long column=(long long)(blockIdx.x - line*column_tiles)*COLUMNS + threadIdx.x;\nlong long first=(line - item*(u32)p.parts)*p.part_rows;\nlong long last=first + p.part_rows<p.rows?first + p.part_rows:p.rows;\nconst float*scale=p.scale.data + item*p.scale.stride;\nshared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data + item*p.x.stride + column,p.x.ld,first + threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y + half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[LINE_THREADS];\nu32 item=blockIdx.x/(u32)p.rows;\nlong long row=blockIdx.x - item*(u32)p.rows;\nconst float*scale=p.scale.data + item*p.scale.stride;\nshared[threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data + item*p.x.stride + row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x + half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n",
-  NULL};
-
-#ifndef GEMMEPI_NO_ELEMENTWISE
-static const char *const gemmepi__source_scaled_cu[] = {
-"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE   F32\n#define GEMMEPI_Y_TYPE   E4M3\n#define GEMMEPI_ACC      F32\n#define GEMMEPI_MODE     3\n#define GEMMEPI_K_FAST   1\n#define GEMMEPI_VECTORS  0\n#define GEMMEPI_SCALE    2\n#define GEMMEPI_AMAX     0\n#define GEMMEPI_STORES   1\n#define GEMMEPI_SLOW     64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int WIDE= !GEMMEPI_VECTORS?1:16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\n__device__ inline int group_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\n__device__ inline long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+ SCALE_STEPS - 1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows + row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps + k/SCALE_STEPS)*rows + row;\nlong long line=(steps + 3)/4*4;\nreturn(item*((rows + SCALE_STEPS - 1)/SCALE_STEPS)+ row/SCALE_STEPS)*line + k/SCALE_STEPS;\n}\n\n__device__ inline float number_of(u32 bits){\n"
-"return __uint_as_float(bits);\n}\n__device__ inline double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\n__device__ inline float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax - amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x - rest*p.tiles[0])*TILE,slow=(long long)(rest - item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]- fast<TILE?(int)(p.extent[0]- fast):TILE;\nint extent_slow=p.extent[1]- slow<SLOW?(int)(p.extent[1]- slow):SLOW;\nconst A*a=(const A*)p.a + fast*p.stride_a[0]+ slow*p.stride_a[1];\nY*y=(Y*)p.y + fast*p.stride_y[0]+ slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer - next*extent;\na +=at*p.stride_a[d];\ny +=at*p.stride_y[d];\nouter=next;\n}\nint groups=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast - i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<groups)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast +(K_FAST?0:threadIdx.x),slow +(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j + v*ROWS;\nconst A*from=a + row*p.stride_a[1]+ i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\n"
-"words[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\n",
-"if(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j + v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i + e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<groups){\nlong long at=place_of(p,item,fast +(K_FAST?0:threadIdx.x),slow +(K_FAST?threadIdx.x:0));\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax + at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j + v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[group_of(i + e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\n"
-"Y*to=y + row*p.stride_y[1]+ i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n",
-  NULL};
-#endif
-
-#ifndef GEMMEPI_NO_ELEMENTWISE
-static const char *const gemmepi__source_sum_cu[] = {
-"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT     OUT_Y\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS    0\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_AT_ONCE    8\n#define GEMMEPI_KEPT       1\n#define GEMMEPI_ONE_AXIS   0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>__device__ inline Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+ at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\nline.words=words_of(run);\n}else if(valid>=WIDE){\nline.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\nstruct Lines{\nLine<IN_A>a;\nLine<IN_B>b;\nLine<IN_W>w;\nLine<IN_DY>dy;\n};\n\ntemplate<int Tensor>__device__ inline void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\n#pragma unroll\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n\n__device__ inline void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\ntake_line(lines.a,v);\ntake_line(lines.b,v);\ntake_line(lines.w,v);\ntake_line(lines.dy,v);\n#pragma unroll\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\nstruct Index{\n"
-"long long at[4];\n};\n__device__ inline Index operator+(const Index&x,const Index&y){\nreturn{x.at[0]+ y.at[0],x.at[1]+ y.at[1],x.at[2]+ y.at[2],x.at[3]+ y.at[3]};\n}\n\n\n__device__ inline Index index_of(const gemmepi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\nlong long extent=d==0&&lines?(axes.extent[d]+ WIDE - 1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d + 1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index - rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\n#define GEMMEPI_ADD(Tensor)                       \\\nif(USED<Tensor>)                            \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\nGEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n#undef GEMMEPI_ADD\nindex=rest;\n}\nreturn result;\n}\n\n__device__ inline Lines load_lines(const gemmepi__sum_params&p,const Index&index,int valid){\nreturn{load_line<IN_A>(p,index.at[IN_A],valid),load_line<IN_B>(p,index.at[IN_B],valid),\nload_line<IN_W>(p,index.at[IN_W],valid),load_line<IN_DY>(p,index.at[IN_DY],valid)};\n}\n\n\n__device__ inline Index steps_of(const gemmepi__sum_params&p,long long count){\nIndex result={};\n#define GEMMEPI_STEP(Tensor)  \\\nif(USED<Tensor>)        \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\nGEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n#undef GEMMEPI_STEP\nreturn result;\n}\n\n\n\n\n__device__ inline void finish(const gemmepi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count + index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\nlong long next=d + 1<p.kept.rank?rest/p.kept.extent[d]:0;\nat +=(rest - next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+ at;\nif(GEMMEPI_ACCUMULATE)\nsum +=to_acc<double>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\n",
-"template<int N>__device__ inline Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\nreturn x[0];\n}else{\nAcc pairs[N/2];\n#pragma unroll\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+ x[2*i + 1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\n__device__ inline void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\nsum_of_rows<Count/2>(rows + Count/2,s,exist + Count/2,others);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x + threadIdx.x;\nlong long lines=(p.kept.extent[0]+ WIDE - 1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\nlong long line=(long long)(blockIdx.x - part*p.kept_blocks)*blockDim.x + threadIdx.x,first;\nIndex base=index_of(p.kept,line,true,first);\nint valid=line<kept?p.kept.extent[0]- first<WIDE?(int)(p.kept.extent[0]- first):WIDE:0;\nlong long row=part*p.part_count + threadIdx.y,end=(part + 1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\nIndex next=GEMMEPI_ONE_AXIS?base + steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row +=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=row +(long long)r*blockDim.y;\nif(!GEMMEPI_ONE_AXIS)\nnext=base + index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next + step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\n"
-"#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}\n}\n}\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS + thread]=sums[i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS + thread]+=shared[i*THREADS + thread + half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\nfinish(p,part,line/lines*p.kept.extent[0]+ first + i,shared[i*THREADS + thread]);\n}\n\n#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x + threadIdx.x;\nlong long index=(long long)(blockIdx.x - part*p.kept_blocks)*blockDim.y + threadIdx.y,unused;\nbool exists=index<p.kept_count;\nIndex base=index_of(p.kept,exists?index:0,false,unused);\nlong long line=part*p.part_count + threadIdx.x,end=(part + 1)*p.part_count;\nend= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base + steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base + index_of(p.summed,at<end?at:line,true,first);\nvalid[r]=at>=end?0:p.summed.extent[0]- first<WIDE?(int)(p.summed.extent[0]- first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next + step;\n}\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum +=sum_of(values);\nelse\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsum +=values[i];\n}\n}\n",
-"for(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum +=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n__syncthreads();\nfor(u32 other=1;other<blockDim.x/32;other++)\nsum=threadIdx.x==0?sum + warps[thread/32 + other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n",
-  NULL};
-#endif
-
-static const char *const gemmepi__source_transpose_cu[] = {
-"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS,AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE + 1];\nu32 across=(u32)((p.columns + TILE - 1)/TILE),of_item=across*(u32)((p.rows + TILE - 1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x - item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x - item*of_item - of_lines*across)*TILE;\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nint rows_left=p.rows - row<TILE?(int)(p.rows - row):TILE;\nint columns_left=p.columns - column<TILE?(int)(p.columns - column):TILE;\nafter_launches_before();\nconst u32*x=(const u32*)p.x.data + item*p.x.stride + row*p.x.ld + column;\nu32*out=(u32*)p.out.data + item*p.out.stride + column*p.out.ld + row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line + i*AT_ONCE<rows_left&&lane<columns_left?x[(line + i*AT_ONCE)*p.x.ld + lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line + i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line + i*AT_ONCE<columns_left&&lane<rows_left)\nout[(line + i*AT_ONCE)*p.out.ld + lane]=square[lane][line + i*AT_ONCE];\n}\n",
-  NULL};
-
-static const char *const gemmepi__source_types_cuh[] = {
-"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n\n__device__ inline void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\ntemplate<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\n__device__ inline Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale + outer,extent};\nreturn{scale + outer/SCALE_STEPS*((k + 4*SCALE_STEPS - 1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\n__device__ inline float to_f32(F32 x){\nreturn x;\n}\n__device__ inline float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\n__device__ inline float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\n__device__ inline float to_f32(I8 x){\nreturn(float)x;\n}\n"
-"__device__ inline float to_f32(I32 x){\nreturn(float)x;\n}\n__device__ inline void from_f32(float x,F32&y){\ny=x;\n}\n__device__ inline void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\n__device__ inline void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits + 0x7fff +(bits>>16&1))>>16);\n#endif\n}\n__device__ inline void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>__device__ inline u32 encode_fp8(float x){\nconstexpr int shift=23 - T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127 + 23 + 1 - T::BIAS - T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128 - T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+ __uint_as_float(rounder))- rounder;\nelse\ncode=((size +(1u<<(shift - 1))- 1 +(size>>shift&1))>>shift)-\n((u32)(127 - T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>__device__ inline u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>__device__ inline u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\n"
-"return code<<8;\n",
-"float size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127 + 120)<<23);\nF16 y;\nfrom_f32(size,y);\nreturn(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\ntemplate<class T>__device__ inline u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>__device__ inline F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\n__device__ inline float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\n__device__ inline void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\n__device__ inline void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\n__device__ inline I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>__device__ inline A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>__device__ inline T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>__device__ inline To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\n__device__ inline int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\n"
-"typedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\nWord at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>__device__ inline Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>__device__ inline Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>__device__ inline Words<To>convert_run(const Words<T> &x){\nif constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i +=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i + 1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i + 1]=convert<To>(from.at[i + 1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\ntemplate<class A,class T,int N>__device__ inline void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i + 1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i + 1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i + 1]=to_acc<A>(x.at[i + 1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>__device__ inline void words_to_acc(const Words<T,N> &words,A(&values)[N]){\nif constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i + 1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\n",
-"run_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>__device__ inline Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i +=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i + 1]);\ny.at[i].bits=(u8)two;\ny.at[i + 1].bits=(u8)(two>>8);\n}else{\ny.at[i]=from_acc<T>(values[i]);\ny.at[i + 1]=from_acc<T>(values[i + 1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>__device__ inline Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>__device__ inline Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\n__device__ inline void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n",
-  NULL};
-
-/* By file name; a source is its parts one after another. */
+/* By the name that #include lines have; a source is its parts one after another, up to NULL. */
 typedef struct gemmepi__source {
   const char *name;
-  const char *const *parts;
+  const char *parts[16];
 } gemmepi__source;
 
 static const gemmepi__source gemmepi__sources[] = {
-  {"activation.cuh", gemmepi__source_activation_cuh},
-  {"amax.cuh", gemmepi__source_amax_cuh},
-  {"codes.h", gemmepi__source_codes_h},
-  {"convert.cu", gemmepi__source_convert_cu},
-  {"copy.cuh", gemmepi__source_copy_cuh},
+{"activation.cuh",
+{
+"#line 1 \"src/kernels/activation.cuh\"\n#line 16\n#pragma once\n\n#include \"codes.h\"\n\n#ifndef GEMMEPI_LONG_SUMS\n#define GEMMEPI_LONG_SUMS 0\n#endif\n#ifndef GEMMEPI_EXACT\n#define GEMMEPI_EXACT 1\n#endif\n\n#define NAMED(name) name = CODE_##name,\nenum{ACTIVATION_CODES(NAMED)};\n#undef NAMED\n\n\n\n\ntemplate<int Activation>constexpr bool SAVES_MASK=Activation==RELU;\n\ntemplate<int Activation>constexpr bool SELECTS=Activation==RELU||Activation==HARDSIGMOID;\n\ntemplate<int Activation>\nconstexpr bool HAS_ANY_SIZE=Activation==SQUARED_RELU||Activation==LEAKY_RELU||Activation==ELU;\n\n\n\ntemplate<int Activation>\nconstexpr bool ENDS_TAILS=Activation==SILU||Activation==GELU_TANH||Activation==QUICK_GELU;\n\ntemplate<int Activation>\nconstexpr bool HAS_FORM_OF_SUMS= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\n\ntemplate<int Activation>constexpr bool GATES_BY_SUMS=HAS_FORM_OF_SUMS<Activation> &&Activation!=SILU;\n\n\n"
+"template<int Activation>constexpr float SUM_SCALE= !GEMMEPI_EXACT&&Activation==GELU_TANH?0.46866869f:0;\n\n\ntemplate<int Activation>\nconstexpr bool HAS_NEAR_DERIVATIVE= !GEMMEPI_EXACT&&(ENDS_TAILS<Activation> ||Activation==GELU_ERF);\ntemplate<int Activation>\nconstexpr float NEAR=Activation==SILU         ? -80\n:Activation==QUICK_GELU? -47\n:Activation==GELU_ERF   ? -12.5f\n: -9.75f;\nconstexpr float NEAR_END=1048576;\ntemplate<int Activation>constexpr bool HAS_NEAR_END=Activation!=SILU;\n\n\n\n\nDEVICE float from_0_to_1(float x){\nreturn __saturatef(x);\n}\nDEVICE double from_0_to_1(double x){\nreturn x<0?0:x>1?1:x;\n}\n\n\n#ifndef GEMMEPI_HAS_FUNCTIONS\nDEVICE float fast_power_of_2(float x){\nfloat y;\nasm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\nDEVICE float fast_reciprocal(float x){\nfloat y;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y): \"f\"(x));\nreturn y;\n}\n#endif\n\n\nDEVICE float fused(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\n"
+"DEVICE double fused(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE float ratio(float x,float y){\nfloat inverse=fast_reciprocal(y),guess=x*inverse;\nreturn GEMMEPI_EXACT?fmaf(inverse,fmaf(-y,guess,x),guess):guess;\n}\n\n\nDEVICE float reciprocal_of_1_plus(float x,float y){\nfloat sum=fmaf(x,y,1),inverse=fast_reciprocal(sum);\nif(!GEMMEPI_EXACT)\nreturn inverse;\nfloat rest=fmaf(x,y,1-sum);\nreturn fmaf(inverse,fmaf(-rest,inverse,fmaf(-sum,inverse,1)),inverse);\n}\nDEVICE double reciprocal_of_1_plus(double x,double y){\ndouble sum=fma(x,y,1.0),inverse=1/sum,rest=fma(x,y,1-sum);\nreturn fma(inverse,fma(-rest,inverse,fma(-sum,inverse,1.0)),inverse);\n}\n\n\n\ntemplate<class A>struct Exponential{\nA part,root;\n__device__ A value()const{\nreturn part*root*root;\n}\n};\n\n\nstruct Reduced_exponential{\nfloat less_1,root;\n};\n\nconstexpr float ROUNDER=12582912+127+24;\nconstexpr float LOG_4_HIGH=1.38629150390625f,LOG_4_LOW=2.85721364e-06f;\n"
+"DEVICE float shifted_quotient(float x){\nreturn fmaf(x,0.72134752044448170368f,ROUNDER);\n}\nDEVICE Reduced_exponential exponential_of_remainder(float shifted,float r){\n\nfloat q=fmaf(r,2.48440974e-05f,0.000200913782f);\nq=fmaf(r,q,0.00138897297f);\nq=fmaf(r,q,0.00833266042f);\nq=fmaf(r,q,0.0416666456f);\nq=fmaf(r,q,0.166666716f);\nq=fmaf(r,q,0.5f);\nreturn{fmaf(r*r,q,r),__uint_as_float(__float_as_uint(shifted)<<23)*5.9604644775390625e-08f};\n}\nDEVICE Reduced_exponential reduced_exponential(float x){\nx=x< -209.5f? -209.5f:x;\nfloat shifted=shifted_quotient(x),k=shifted-ROUNDER;\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,fmaf(k,-LOG_4_HIGH,x)));\n}\n\nDEVICE Exponential<float>exponential(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nreturn{1+e.less_1,e.root};\n#else\nreturn{1,fast_power_of_2(x*0.72134752044448170368f)};\n#endif\n}\nDEVICE Exponential<double>exponential(double x){\nbool far= !(x> -600);\ndouble e=exp(far?0.5*x:x);\n"
+"return{far?1:e,far?e:1};\n}\n\n\ntemplate<bool More>\n",
+"DEVICE Reduced_exponential reduced_exponential_of_product(float x,float y,float more){\nfloat shifted=shifted_quotient(-x*y),k=shifted-ROUNDER,r=fmaf(-x,y,k* -LOG_4_HIGH);\nif(More)\nr=fmaf(-x,more,r);\nreturn exponential_of_remainder(shifted,fmaf(k,-LOG_4_LOW,r));\n}\ntemplate<bool More>\nDEVICE Exponential<float>exponential_of_product(float x,float y,float more){\nReduced_exponential e=reduced_exponential_of_product<More>(x,y,more);\nreturn{1+e.less_1,e.root};\n}\ntemplate<bool More>\nDEVICE Exponential<double>exponential_of_product(double x,double y,double more){\ndouble product=x*y;\nExponential<double>e=exponential(-product);\ndouble rounded=fma(x,y,-product);\nif(More)\nrounded=fma(x,more,rounded);\nreturn{e.part==1?1:fma(e.part,-rounded,e.part),e.root};\n}\n\n\nDEVICE float exponential_less_1(float x){\n#if GEMMEPI_EXACT\nReduced_exponential e=reduced_exponential(x);\nfloat square=e.root*e.root;\nreturn fmaf(e.less_1,square,square -1);\n#else\n\n"
+"return x> -0.015625f?x*fmaf(x,0.5f,1):exponential(x).value()-1;\n#endif\n}\nDEVICE double exponential_less_1(double x){\nreturn expm1(x);\n}\n\nDEVICE float hyperbolic_tangent(float x){\nfloat m=exponential_less_1(-2*fabsf(x));\nreturn copysignf(ratio(m,2+m),x);\n}\nDEVICE double hyperbolic_tangent(double x){\nreturn tanh(x);\n}\n\n\nDEVICE float logarithm_of_1_plus(Exponential<float>exponential){\nfloat e=exponential.value(),q;\n#if GEMMEPI_EXACT\n\nq=fmaf(e,-0.00329107419f,0.0200884603f);\nq=fmaf(e,q,-0.0574604832f);\nq=fmaf(e,q,0.106613711f);\nq=fmaf(e,q,-0.153449774f);\nq=fmaf(e,q,0.196921214f);\nq=fmaf(e,q,-0.249580204f);\nq=fmaf(e,q,0.333304644f);\nq=fmaf(e,q,-0.499999315f);\nreturn fmaf(exponential.part*e,q,exponential.part);\n#else\n\nq=fmaf(e,0.0413442105f,-0.157421246f);\nq=fmaf(e,q,0.306297272f);\nq=fmaf(e,q,-0.496977061f);\nreturn fmaf(e,q,0.999943256f);\n#endif\n}\nDEVICE double logarithm_of_1_plus(Exponential<double>e){\nreturn e.root==1?log1p(e.part):e.part;\n"
+"}\n\n\n\n\ntemplate<class A>struct Logistic{A part,root,opposite;};\ntemplate<class A>DEVICE Logistic<A>logistic(bool below,Exponential<A>e){\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\nreturn{below?e.part*inverse:inverse,below?e.root:A(1),below?inverse:e.value()*inverse};\n}\n\n\ntemplate<class A>DEVICE A times_logistic(A v,A factor,Logistic<A>s){\nreturn v*s.root*(factor*s.part)*s.root;\n}\n#if !GEMMEPI_EXACT\ntemplate<>struct Logistic<float>{float root,share;};\nDEVICE Logistic<float>logistic(bool below,Exponential<float>e){\nfloat root=below?e.root:1;\nreturn{root,root*reciprocal_of_1_plus(e.root,e.root)};\n}\nDEVICE float times_logistic(float v,float factor,Logistic<float>s){\nreturn v*s.root*(factor*s.share);\n}\n#endif\ntemplate<class A>DEVICE Logistic<A>logistic(A x){\nreturn logistic(x<0,exponential(-fabs(x)));\n}\ntemplate<class A>DEVICE A times_logistic(A v,A factor,A x){\nreturn times_logistic(v,factor,logistic(x));\n}\n"
+"template<class A>DEVICE A times_logistic(A v,A x){\nreturn times_logistic(v,A(1),x);\n}\n\n\nDEVICE float times_logistic_of(float x,float power){\nconstexpr float scale=0.00390625f;\nreturn x*scale*fast_reciprocal(fast_power_of_2(power)+scale);\n}\n\n\n\ntemplate<bool More,class A>\nDEVICE A times_gate_derivative(A v,A x,Logistic<A>s,A slope,A more){\nA scale=s.opposite*s.root,change=x*scale;\nif(More)\nchange=fused(change,slope,fused(change,more,fused(x,scale,-change)*slope));\nelse\nchange*=slope;\nreturn v*s.root*fused(change,s.part,s.root*s.part);\n}\n#if !GEMMEPI_EXACT\ntemplate<bool More>\nDEVICE float times_gate_derivative(float v,float x,Logistic<float>s,float slope,float more){\nfloat opposite=fmaf(-s.root,s.share,1);\nreturn v*s.root*(x*s.share*opposite*(More?slope +more:slope)+s.share);\n}\n#endif\n\n\ntemplate<class A>DEVICE A times_logistic_derivative(A v,A factor,A x){\nExponential<A>e=exponential(x);\nA inverse=reciprocal_of_1_plus(e.part*e.root,e.root);\n"
+"return v*e.root*(e.part*inverse*inverse*(factor*e.root));\n}\n\n\n\ntemplate<class A>struct Gate{\n",
+"Logistic<A>s;\nA slope,more;\n};\nconstexpr double GELU_SLOPE=2*0.79788456080286535588;\ntemplate<class A>DEVICE Gate<A>gelu_gate(A x){\nconstexpr double c=GELU_SLOPE;\nconstexpr A end=sizeof(A)==8?A(40):A(13.8);\nA size=fabs(x)>end?end:fabs(x),square=size*size;\nA factor=fused(A(c*0.044715),square,A(c)),more=A(c*0.134145)*square;\nA rest=fused(A(c*0.044715),square,A(c)-factor);\nreturn{logistic(x<0,exponential_of_product<true>(size,factor,rest)),A(c),more};\n}\ntemplate<class A>DEVICE Gate<A>quick_gelu_gate(A x){\nconstexpr A end=sizeof(A)==8?A(1000):A(123.2);\nA size=fabs(x)>end?end:fabs(x);\nreturn{logistic(x<0,exponential_of_product<false>(size,A(1.702),A(0))),A(1.702),A(0)};\n}\n#if !GEMMEPI_EXACT\nconstexpr double ROOT_POWER= -0.72134752044448170368;\nDEVICE Gate<float>gelu_gate(float x){\nconstexpr double c=GELU_SLOPE;\nfloat square=x*x,root=fast_power_of_2(\nfabsf(x)*fmaf(float(ROOT_POWER*c*0.044715),square,float(ROOT_POWER*c)));\n"
+"return{logistic(x<0,{1,root}),float(c),float(c*0.134145)*(square<4096?square:4096)};\n}\nDEVICE Gate<float>quick_gelu_gate(float x){\nreturn{logistic(x<0,{1,fast_power_of_2(fabsf(x)*float(ROOT_POWER*1.702))}),1.702f,0};\n}\n#endif\n\n\n\n\nDEVICE float short_normal_tail(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,0.0157306679f,0.11407923f),0.352673531f),0.499999911f);\nfloat under=fmaf(y,fmaf(y,fmaf(y,0.0394377708f,0.28568697f),0.927633762f),1.50322306f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\nDEVICE float short_normal_slope(float y){\nfloat above=fmaf(y,fmaf(y,fmaf(y,fmaf(y,-0.0383506231f,-0.217693895f),-0.443243533f),-0.192517936f),0.500000179f);\nfloat under=fmaf(y,fmaf(y,0.0961380526f,0.545425475f),1.2107532f);\nreturn above*fast_reciprocal(fmaf(y,under,1));\n}\n\n\n\n\ntemplate<bool Derivative>DEVICE float times_normal(float v,float x){\n#if GEMMEPI_EXACT\nfloat size=fabsf(x),y=fminf(size,20.47f);\n"
+"Reduced_exponential e=reduced_exponential_of_product<false>(y,0.5f*y,0);\n\n\nfloat above=\nfmaf(y,fmaf(y,fmaf(y,fmaf(y,0.0031668392f,0.03207509f),0.14717144f),0.35697037f),0.4140625f);\nfloat under=fmaf(y,0.0079379715f,0.08040679f);\nfloat slope=fmaf(y,fmaf(y,fmaf(y,under,0.37669387f),0.97712195f),1.374689f);\nunder=fmaf(y,slope,0.828125f);\n\nfloat inverse=fast_reciprocal(under),tail=above*inverse,lost=fmaf(y,slope,0.828125f-under);\ntail=fmaf(inverse,fmaf(-lost,tail,fmaf(-under,tail,above)),tail);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail=fmaf(tail,e.less_1,tail)*e.root;\nreturn(x<0?v*tail:v)*(x<0?e.root:fmaf(-tail,e.root,1));\n#else\nfloat size=fabsf(x),y=fminf(size,20);\nExponential<float>e=exponential(-0.5f*x*x);\nfloat tail=short_normal_tail(y);\nif(Derivative)\ntail=fmaf(size,-0.39894228040143267794f,tail);\ntail*=e.root;\nfloat rest=e.part*e.root;\nreturn(x<0?v*tail:v)*(x<0?rest:fmaf(-tail,rest,1));\n#endif\n}\n\n\n\n"
+"DEVICE float times_own_normal(float x){\nfloat size=fabsf(fminf(x,20)),t=fast_reciprocal(fmaf(size,0.26f,1));\nfloat root=fast_power_of_2(x* -0.36067376f*x);\nfloat p=fmaf(t,-0.066500567f,0.20305874f);\np=fmaf(t,p,-0.065038852f);\np=fmaf(t,p,0.13312194f);\np=fmaf(t,p,0.087257259f);\np=fmaf(t,p,0.10438382f);\np=fmaf(t,p,0.10371772f);\np*=t*size;\nreturn fmaf(-p*root,root,fmaxf(x,0));\n}\n\nDEVICE float above_0(float x){\n#if __CUDA_ARCH__ >= 800\nasm(\"max.NaN.f32 %0, %1, 0f00000000;\" : \"=f\"(x): \"f\"(x));\nreturn x;\n#else\nreturn x<=0?0:x;\n#endif\n}\n\n\n\ntemplate<bool Gate>DEVICE float sum_times_own_normal(float x){\nfloat y=Gate? -fabsf(x):fminf(x,fmaxf(-x,-13));\n#if GEMMEPI_LONG_SUMS\nfloat p=fmaf(y,0.000388750457f,0.00660956977f);\np=fmaf(y,p,0.0510568805f);\np=fmaf(y,p,-0.460328877f);\np=fmaf(y,p,1.15084445f);\np=fmaf(y,p,-1.0000087f);\n#else\nfloat p=fmaf(y,9.13470785e-07f,4.16792682e-05f);\np=fmaf(y,p,0.000778685964f);\np=fmaf(y,p,0.00801064726f);\n"
+"p=fmaf(y,p,0.0532111079f);\np=fmaf(y,p,-0.458959132f);\np=fmaf(y,p,1.15113628f);\np=fmaf(y,p,-0.999999404f);\n#endif\nif constexpr(Gate)\n",
+"return fmaf(x,0.5f,y* -0.5f)-from_0_to_1(-y*fast_power_of_2(p));\nreturn fmaf(y,fast_power_of_2(p),above_0(x));\n}\nconstexpr double SQRT_HALF=0.70710678118654752440,\nSQRT_HALF_REST=4.8336466567264567e-17;\nconstexpr double INV_SQRT_2PI=0.39894228040143267794;\ntemplate<bool Derivative>DEVICE double times_normal(double v,double x){\ndouble y=x>40?40:x,square=y*y,argument=y* -SQRT_HALF;\nExponential<double>e=exponential(-0.5*x*x);\nif(x> -30){\ndouble of_square=fma(y,y,-square),\nof_argument=fma(y,-SQRT_HALF,-argument)+y*SQRT_HALF_REST;\ndouble less=of_argument* -0.56418958354775628695,half;\nhalf=square<1?fma(-0.5,erf(argument),0.5):0.5*erfc(argument);\nif(Derivative)\nless=fma(x,INV_SQRT_2PI,fma(y*INV_SQRT_2PI,-0.5*of_square,less));\nreturn v*fma(less,e.value(),half);\n}\ndouble factor=Derivative?x*INV_SQRT_2PI:0;\n\nreturn v*e.root*(e.part*(0.5*erfcx(x* -SQRT_HALF)+factor))*e.root;\n}\n\n\n\n\ntemplate<class A>DEVICE A softplus(A x){\nExponential<A>e=exponential(-fabs(x));\n"
+"return e.root*logarithm_of_1_plus(e)*e.root+(x>0?x:A(0));\n}\n\n\n\ntemplate<class A>struct Mish{\nExponential<A>e;\nA n,inverse;\n};\ntemplate<class A>constexpr A FAR=sizeof(A)==8?A(40):A(20);\ntemplate<class A>DEVICE Mish<A>mish_parts(A x){\nExponential<A>e=exponential(x>FAR<A> ?FAR<A> :x);\nif(GEMMEPI_EXACT&&x>0)\ne={e.value(),1};\nA n=e.part+e.part*(A(0.5)*e.value());\nreturn{e,n,reciprocal_of_1_plus(n*e.root,e.root)};\n}\ntemplate<class A>DEVICE A mish(A x){\nMish<A>m=mish_parts(x);\nA y=x*m.e.root*(m.n*m.inverse)*m.e.root;\nreturn x>FAR<A> ?x:y;\n}\ntemplate<class A>DEVICE A times_mish_derivative(A v,A x){\nMish<A>m=mish_parts(x);\nA rise=m.e.part+m.e.part*m.e.value(),y;\nif(GEMMEPI_EXACT){\nA sum=fused(x*rise,m.inverse,x>0?A(-1):m.n);\ny=v*m.e.root*fused(sum*m.inverse,m.e.root,x>0?A(1):A(-0.0));\n}else{\nA sum=m.n+x*(rise*m.inverse);\ny=v*(sum*m.inverse*m.e.root)*m.e.root;\n}\nreturn x>FAR<A> ?v+(x-x):y;\n}\n\n\n\n\n"
+"template<class A>constexpr A LARGEST=A(3.4028234663852886e38);\ntemplate<class A>constexpr A LEAST=A(1.1754943508222875e-38);\ntemplate<>constexpr double LARGEST<double> =1.7976931348623157e308;\ntemplate<>constexpr double LEAST<double> =2.2250738585072014e-308;\n\n\ntemplate<class A>DEVICE A product_in_range(A x,A y,A z){\nbool x_is_larger=fabs(x)>fabs(y);\nA both=x*y,larger=x_is_larger?x:y,smaller=x_is_larger?y:x,outer=larger*z;\nA out=fabs(both)>LARGEST<A> ||fabs(outer)<=LARGEST<A> ?outer*smaller:smaller*z*larger;\nreturn fabs(both)>=LEAST<A> &&fabs(both)<=LARGEST<A> ?both*z:out;\n}\n\n\n\n\ntemplate<int Activation,class A>DEVICE A activate(A x,A parameter){\nconstexpr bool is_short= !GEMMEPI_EXACT&&sizeof(A)==4;\nif constexpr(Activation==RELU)\nreturn x>0||x!=x?x:A(0);\nelse if constexpr(Activation==GELU_TANH&&is_short)\nreturn times_logistic_of(x,fmaf(x,fmaf(-0.10294324f,x*x,-2.3022082f),-8));\nelse if constexpr(Activation==SILU&&is_short)\n"
+"return times_logistic_of(x,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==SIGMOID&&is_short)\nreturn times_logistic_of(1,fmaf(x,-1.4426950f,-8));\nelse if constexpr(Activation==QUICK_GELU&&is_short)\nreturn times_logistic_of(x,fmaf(x,-2.4554670f,-8));\nelse if constexpr(Activation==GELU_TANH)\nreturn times_logistic(x,A(1),gelu_gate(x).s);\nelse if constexpr(Activation==GELU_ERF&&is_short)\nreturn times_own_normal(x);\nelse if constexpr(Activation==GELU_ERF)\nreturn times_normal<false>(x,x);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(A(1),x);\nelse if constexpr(Activation==TANH)\nreturn hyperbolic_tangent(x);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0||x!=x?x:parameter*x;\nelse if constexpr(Activation==ELU){\nA below=parameter*copysign(exponential_less_1(x),x);\nreturn x>0||x!=x?x:below;\n}else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?x*x:A(0);\n"
+"else if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(x,A(1),quick_gelu_gate(x).s);\n",
+"else if constexpr(Activation==SOFTPLUS)\nreturn softplus(x);\nelse if constexpr(Activation==HARDSWISH)\nreturn x*from_0_to_1((x+3)*A(1/6.0));\nelse if constexpr(Activation==MISH)\nreturn mish(x);\nelse if constexpr(Activation==HARDSIGMOID)\nreturn x!=x?x:from_0_to_1((x+3)*A(1/6.0));\nelse\nreturn x;\n}\n\nDEVICE float logistic_of_power(float power){\nreturn fast_reciprocal(1+fast_power_of_2(power));\n}\ntemplate<int Activation>DEVICE float power_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\nreturn x*fmaf(-0.10294324f,x*x,-2.3022082f);\nelse if constexpr(Activation==QUICK_GELU)\nreturn x* -2.4554670f;\nelse\nreturn x* -1.4426950f;\n}\n\ntemplate<int Activation,bool Gate,class A>DEVICE A activate_sum(A x,A parameter){\nif constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&ENDS_TAILS<Activation>)\nreturn x*logistic_of_power(power_of_gate<Activation>(x));\nelse if constexpr(!GEMMEPI_EXACT&&sizeof(A)==4&&Activation==GELU_ERF)\nreturn sum_times_own_normal<Gate>(x);\nelse\n"
+"return activate<Activation>(x,parameter);\n}\n\n\ntemplate<int Activation>DEVICE float activate_scaled_sum(float z){\nconstexpr float scale=SUM_SCALE<Activation>;\nfloat power=z*fmaf(z,-z,-4.9122296f);\nreturn z*fast_reciprocal(fmaf(fast_power_of_2(power),scale,scale));\n}\n\n\ntemplate<int Activation,class A>DEVICE A times_derivative(A v,A x,A parameter){\nif constexpr(Activation==RELU){\nreturn x>0?v:A(0);\n}else if constexpr(Activation==GELU_TANH){\nGate<A>gate=gelu_gate(x);\nreturn times_gate_derivative<true>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==GELU_ERF){\nreturn times_normal<true>(v,x);\n}else if constexpr(Activation==SILU){\nreturn times_gate_derivative<false>(v,x,logistic(x),A(1),A(0));\n}else if constexpr(Activation==SIGMOID){\nreturn times_logistic_derivative(v,A(1),-fabs(x));\n}else if constexpr(Activation==TANH){\nreturn times_logistic_derivative(v,A(4),-2*fabs(x));\n}else if constexpr(Activation==LEAKY_RELU){\nreturn x>0?v:v*parameter;\n"
+"}else if constexpr(Activation==ELU){\nExponential<A>e=exponential(x);\n\nA large=fabs(parameter)>1?parameter:A(1),small=fabs(parameter)>1?A(1):parameter;\nA size=large*e.root*e.part,below=(fabs(v)>=1?v:size)*e.root*(fabs(v)>=1?size:v)*small;\nreturn x>0?v:below;\n}else if constexpr(Activation==SQUARED_RELU){\nreturn x>0||x!=x?v*x*2:A(0);\n}else if constexpr(Activation==QUICK_GELU){\nGate<A>gate=quick_gelu_gate(x);\nreturn times_gate_derivative<false>(v,x,gate.s,gate.slope,gate.more);\n}else if constexpr(Activation==SOFTPLUS){\nreturn times_logistic(v,x);\n}else if constexpr(Activation==HARDSWISH){\nreturn v*(x<= -3?A(0):x>=3?A(1):x*A(1/3.0)+A(0.5));\n}else if constexpr(Activation==MISH){\nreturn times_mish_derivative(v,x);\n}else if constexpr(Activation==HARDSIGMOID){\nreturn x> -3&&x<3?v*A(1/6.0):A(0);\n}else{\nreturn v;\n}\n}\n\n\n\ntemplate<int Activation>DEVICE float rise_of_gate(float x){\nif constexpr(Activation==GELU_TANH)\n"
+"return x*fmaf(float(GELU_SLOPE*0.134145),x*x,float(GELU_SLOPE));\nelse\nreturn Activation==QUICK_GELU?1.702f*x:x;\n}\ntemplate<int Activation>DEVICE float near_derivative(float x){\nif constexpr(Activation==GELU_ERF){\nfloat rest=short_normal_slope(fabsf(x));\nreturn fmaf(x<0?rest: -rest,fast_power_of_2(x* -0.72134752f*x),x<0?0:1);\n}else{\nfloat s=logistic_of_power(power_of_gate<Activation>(x));\nreturn fmaf(rise_of_gate<Activation>(x),fmaf(-s,s,s),s);\n}\n}\n\n\ntemplate<int Activation,class A>DEVICE A times_activation(A v,A x,A parameter){\nif constexpr(Activation==GELU_TANH)\nreturn times_logistic(v,x,gelu_gate(x).s);\nelse if constexpr(Activation==SILU)\nreturn times_logistic(v,x,x);\nelse if constexpr(Activation==SIGMOID)\nreturn times_logistic(v,A(1),x);\nelse if constexpr(Activation==QUICK_GELU)\nreturn times_logistic(v,x,quick_gelu_gate(x).s);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn x>0?v*x:product_in_range(x,parameter,v);\nelse if constexpr(Activation==ELU)\n"
+"return x>0?v*x:product_in_range(copysign(exponential_less_1(x),x),parameter,v);\n",
+"else if constexpr(Activation==SQUARED_RELU)\nreturn x>0||x!=x?product_in_range(x,x,v):v*A(0);\nelse\nreturn v*activate<Activation>(x,parameter);\n}\n\n\n\n\ntemplate<class A>DEVICE bool leaves_range(A both){\nreturn fabs(both)>LARGEST<A> ||(sizeof(A)==8&&both!=0&&fabs(both)<LEAST<A>);\n}\ntemplate<int Activation,class A,int N>\nDEVICE void bounded_gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,\nA(&out)[N]){\nbool apart=false;\n#pragma unroll\nfor(int i=0;i<N;i++){\nout[i]=dy[i]*value[i];\napart|=leaves_range(out[i]);\n}\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(out[i]))\nout[i]=fabs(dy[i])>fabs(value[i])?dy[i]:value[i];\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=times_derivative<Activation>(out[i],gate[i],parameter);\nif(apart)\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(leaves_range(dy[i]*value[i])&& !(SELECTS<Activation> &&out[i]==0))\nout[i]*=fabs(dy[i])>fabs(value[i])?value[i]:dy[i];\n}\n\n\n"
+"template<int Activation,class A>DEVICE A gate_gradient(A dy,A value,A gate,A parameter){\nif constexpr(Activation==SQUARED_RELU)\nreturn gate>0||gate!=gate?product_in_range(dy,value,gate)*2:A(0);\nelse if constexpr(Activation==LEAKY_RELU)\nreturn gate>0?dy*value:product_in_range(dy,value,parameter);\nbool value_first=fabs(value)>fabs(dy);\nA both=dy*value,first=value_first?value:dy,last=value_first?dy:value;\nif(fabs(both)<=LARGEST<A> &&(fabs(both)>=LEAST<A> ||last==0)){\nfirst=both;\nlast=1;\n}\nreturn times_derivative<Activation>(first,gate,parameter)*last;\n}\ntemplate<int Activation,class A,int N>\nDEVICE void gate_gradients(const A(&dy)[N],const A(&value)[N],const A(&gate)[N],A parameter,A(&out)[N]){\nif constexpr(Activation==RELU){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate[i]>0?dy[i]*value[i]:A(0);\n}else if constexpr(HAS_ANY_SIZE<Activation>){\n#pragma unroll\nfor(int i=0;i<N;i++)\nout[i]=gate_gradient<Activation>(dy[i],value[i],gate[i],parameter);\n}else{\n"
+"bounded_gate_gradients<Activation>(dy,value,gate,parameter,out);\n}\n}\n"}},
+{"amax.cuh",
+{
+"#line 1 \"src/kernels/amax.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE u32 magnitude(float x){\nreturn __float_as_uint(x)&0x7fffffff;\n}\nDEVICE u64 magnitude(double x){\nreturn(u64)__double_as_longlong(x)&0x7fffffffffffffff;\n}\nDEVICE u32 magnitude(int){\nreturn 0;\n}\n\ntemplate<class A,int N,class M>DEVICE void keep_largest(const A(&v)[N],int valid,M&largest){\n#pragma unroll\nfor(int i=0;i<N;i++){\nM size=i<valid?magnitude(v[i]):0;\nlargest=size>largest?size:largest;\n}\n}\n\n\ntemplate<bool Is_f64>struct Amax_type{\ntypedef float type;\n};\ntemplate<>struct Amax_type<true>{\ntypedef double type;\n};\ntemplate<class T>using Amax_of=typename Amax_type<SAME<T,F64>>::type;\n\ntemplate<class Amax,class A,int N,class M>DEVICE void keep_largest_of(const A(&v)[N],M&largest){\nAmax sizes[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nsizes[i]=(Amax)v[i];\nkeep_largest(sizes,N,largest);\n}\n\n\ntemplate<class M>DEVICE M largest_of_warp(M largest){\n#pragma unroll\n"
+"for(int step=16;step>0;step/=2){\nM other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n\ntemplate<class M>DEVICE void raise_to(void*amax,M largest){\nif(largest> *(volatile M*)amax)\natomicMax((M*)amax,largest);\n}\n\n\ntemplate<class M>DEVICE void store_largest(void*amax,M largest){\nlargest=largest_of_warp(largest);\nif((threadIdx.y*blockDim.x+threadIdx.x)%32==0)\nraise_to(amax,largest);\n}\n\n\ntemplate<int Threads,class M>DEVICE void store_largest_of_block(void*amax,M largest){\n__shared__ M warps[Threads/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nif(threadIdx.x<32){\nlargest=largest_of_warp(threadIdx.x<Threads/32?warps[threadIdx.x]:M(0));\nif(threadIdx.x==0)\nraise_to(amax,largest);\n}\n}\n"}},
+{"codes.h",
+{
+"#line 1 \"src/kernels/codes.h\"\n\n\n#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n\n#define FLAG_BIAS 0x400\n#define FLAG_AUX 0x800\n#define FLAG_BACKWARD 0x1000\n#define FLAG_RESIDUAL 0x2000\n#define FLAG_BGRAD 0x4000\n#define FLAG_BGRAD_A 0x8000\n#define FLAG_BGRAD_B 0x10000\n#define FLAG_GATED 0x40000\n#define FLAG_GATE_FIRST 0x80000\n#define FLAG_UPSTREAM 0x100000\n#define FLAG_ACCUMULATE_BIAS_GRAD 0x20000\n#define CODE_NONE 0x00\n#define CODE_RELU 0x0f\n#define CODE_GELU_TANH 0x17\n#define CODE_GELU_ERF 0x1b\n#define CODE_SILU 0x1d\n#define CODE_SIGMOID 0x1e\n#define CODE_TANH 0x27\n#define CODE_LEAKY_RELU 0x2b\n#define CODE_ELU 0x2d\n#define CODE_SQUARED_RELU 0x2e\n#define CODE_QUICK_GELU 0x33\n#define CODE_SOFTPLUS 0x35\n#define CODE_HARDSWISH 0x36\n#define CODE_MISH 0x39\n#define CODE_HARDSIGMOID 0x3a\n\n"
+"#define ACTIVATION_CODES(X) X(NONE) X(RELU) X(GELU_TANH) X(GELU_ERF) X(SILU) X(SIGMOID) X(TANH) X(LEAKY_RELU) X(ELU) X(SQUARED_RELU) X(QUICK_GELU) X(SOFTPLUS) X(HARDSWISH) X(MISH) X(HARDSIGMOID)\n\n#endif\n"}},
+{"convert.cu",
+{
+"#line 1 \"src/kernels/convert.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE   E4M3\n#define GEMMEPI_OUT_TYPE F16\n#define GEMMEPI_ALIGNED  0\n#endif\n\nconstexpr int THREADS=256;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns-run.column;\nint valid=left<RUN?(int)left:RUN;\nconst GEMMEPI_X_TYPE*x=start_of_run<const GEMMEPI_X_TYPE>(p.x,run);\nGEMMEPI_OUT_TYPE*out=start_of_run<GEMMEPI_OUT_TYPE>(p.out,run);\n*reinterpret_cast<Words<GEMMEPI_OUT_TYPE> *>(out)=\nconvert_run<GEMMEPI_OUT_TYPE>(read_run<GEMMEPI_ALIGNED>(x,valid));\n}\n"}},
+{"copy.cuh",
+{
+"#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>DEVICE bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>DEVICE T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
+{"epilogue.cuh",
+{
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix*extras,\nlong long item,long long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS\nstate.extras=extras;\n#endif\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\n"
+"state.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column+half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\nDEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\n"
+"long long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column+half*p.n),valid);\n}\n}\n}\n\n\ntemplate<int Number,class State>\nDEVICE Acc extra_of_row(const State&state,long long item,long long row,int valid){\nif constexpr(has_extra(Number)){\nconst gemmepi__kernel_matrix&x=state.extras[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\n"
+"DEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\n"
+"store_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\n",
+"store<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\n"
+"gate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\n"
+"if(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column+half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column+half*p.n,valid,\nv[half]);\nelse\n"
+"store<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column+half*p.n,valid,v[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+{"epilogue_column_sums.cuh",
+{
+"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n"
+"#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=kept+__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS);\n}\nreturn left[0];\n}\n\n\n\ntemplate<bool AtOnce>struct Column_sums{\nAcc of_lane[HALVES_OUT][RUN],of_lanes[HALVES_OUT];\n\nDEVICE Column_sums():of_lanes{}{\nbegin_rows();\n}\nDEVICE void begin_rows(){\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]=Acc(-0.0);\n}\n\n\nDEVICE void add(const Acc(&v)[HALVES][RUN],bool exists){\nif(exists)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]+=v[i/RUN][i%RUN];\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nof_lanes[half]+=sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n"
+"__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\nDEVICE void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first+column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT+half)*p.n+first+column()]=of_column;\n}\n}\n};\n"}},
+{"epilogue_formula.cuh",
+{
+"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\n"
+"HAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\nDEVICE void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\nDEVICE Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\nDEVICE void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\n"
+"v[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\nDEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\nv[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
+{"epilogue_fragment.cuh",
+{
+"#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2)\nif(ALIGNED&&valid>place(i+1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from+place(i));\nelse if(!(ALIGNED&&WHOLE))\nread.at[i/2]=words_of(read_elements<2>(from+place(i),valid-place(i)));\n}else{\n"
+"read.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>DEVICE void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i+1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>DEVICE void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nRun<T,2>pair={run.at[i],run.at[i+1]};\nif(ALIGNED&&valid>place(i+1)){\n*reinterpret_cast<Words<T,2> *>(to+place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i+1))\nto[place(i+1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\nDEVICE void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\n"
+"to_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\nDEVICE void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\nLOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>DEVICE u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
+"DEVICE void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i+=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\nDEVICE bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\nDEVICE Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
+{"epilogue_mask.cuh",
+{
+"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\n"
+"DEVICE u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column+6*lane)/8];\nu32 bits=byte<<8*lane;\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\nDEVICE void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\nDEVICE void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn+=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\nu8*bytes=(u8*)p.aux.data+offset(p.aux,item,row,column)/8;\nif(column+32<=(int)p.n)\n*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\n"
+"for(int i=0;column+i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
+{"epilogue_parameters.cuh",
+{
+"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE     0\n#define GEMMEPI_ACC          F32\n#define GEMMEPI_C_TYPE       F32\n#define GEMMEPI_D_TYPE       F32\n#define GEMMEPI_BIAS_TYPE    F32\n#define GEMMEPI_AUX_TYPE     F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED      0\n#define GEMMEPI_SCALE_A      0\n#define GEMMEPI_SCALE_B      0\n#define GEMMEPI_SCALES       0\n#define GEMMEPI_AMAX         0\n#define GEMMEPI_STORES_D     1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n"
+"#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\n"
+"constexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\n"
+"constexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\n#if GEMMEPI_EXTRAS\nconst gemmepi__kernel_matrix*extras;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+{"epilogue_staging.cuh",
+{
+"#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
+"asm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b32 [%0], %1;\\n}\" ::\"l\"(to),\"r\"(bits),\"r\"((u32)does)\n: \"memory\");\n}\nDEVICE void store_half_if(bool does,u64 to,u32 bits){\nasm volatile(\"{\\n.reg .pred does;\\nsetp.ne.u32 does, %2, 0;\\n@does st.global.b16 [%0], %1;\\n}\" ::\"l\"(to),\"h\"((u16)bits),\n\"r\"((u32)does)\n: \"memory\");\n}\n\n\n\ntemplate<class T,int Columns,bool InWords>\nDEVICE void copy_box(u32 from,T*to,long long ld,int rows_left,int columns_left){\nconstexpr int per_word=4/sizeof(T),words=InWords?Columns/per_word:Columns/per_word/4;\nconstexpr int at_once=words<32?32/words:1;\nconstexpr int under_way=BACKWARD&&GATED?2:sizeof(T)==4?8:4;\nconstexpr int rounds=16/at_once,loaded=rounds<under_way?rounds:under_way;\nint line=(int)threadIdx.x%32/words,word=(int)threadIdx.x%words;\nint left=columns_left<Columns?columns_left:Columns,first=word*(InWords?per_word:4*per_word);\n"
+"u64 at=(u64)(to+line*ld),step=(u64)(at_once*ld)*sizeof(T);\n#pragma unroll 1\nfor(int i=0;i<rounds&&i*at_once<rows_left;i+=loaded){\nu32 bits[loaded][InWords?1:4],next[loaded];\n#pragma unroll\nfor(int j=0;j<loaded;j++){\nu32 of_line=from+(line +j*at_once)*128;\nint turn=(line +j*at_once)%8;\nif constexpr(InWords)\nasm volatile(\"ld.shared.b32 %0, [%1];\"\n: \"=r\"(bits[j][0])\n: \"r\"(of_line +((word/4 ^ turn)<<4)+word%4*4)\n: \"memory\");\nelse\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits[j][0]),\"=r\"(bits[j][1]),\"=r\"(bits[j][2]),\"=r\"(bits[j][3])\n: \"r\"(of_line +((word ^ turn)<<4))\n: \"memory\");\n}\nif constexpr(InWords&&per_word==2)\n#pragma unroll\nfor(int j=0;j<loaded;j++)\nnext[j]=__shfl_sync(0xffffffffu,bits[j][0],(int)threadIdx.x%32+1);\n#pragma unroll\nfor(int j=0;j<loaded;j++,at+=step){\nint left_here=line +j*at_once<rows_left?left:0;\nif constexpr(!InWords){\nuint4 unit;\nmemcpy(&unit,bits[j],sizeof unit);\nif(first<left_here)\n"
+"*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\n",
+"memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
+{"gemm_plain.cu",
+{
+"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE       F32\n#define GEMMEPI_B_TYPE       F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED    0\n#define GEMMEPI_B_ALIGNED    0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK        0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\n"
+"constexpr int GROUP=8;\nconstexpr int GROUPS=TILE/2/GROUP;\nconstexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE +8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\nconstexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr bool A_VARIES=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\nstatic_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool SPLIT_TOTALS=CHUNKED&&SAME<Sum,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<SPLIT_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\n"
+"return outer*LINE_PITCH+((byte/PIECE ^ outer/GROUP%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\ntemplate<class T,bool Transposed,bool Aligned>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\nstatic constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\nWords<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,long long outer){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\nrun=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data+item*x.stride +line*ld+run+(Transposed?outer:outer*ld);\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\n"
+"int lines_left=(Transposed?k_left:outer_left)-line;\nint run_left=(Transposed?outer_left:k_left)-run;\nint valid=existing(run_left);\nif(Aligned&&valid==RUN&&lines_left>((UNITS-1)*LINES+1)*PACKED-1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nfrom+=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED+i;\nruns[unit][i]=read_run<Aligned>(from+next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line +unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\nif constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n"
+"__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\n",
+"constexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words+word];\n*reinterpret_cast<Part*>(shared+place(outer,run*(int)sizeof(Staged)+i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\nelement.at[word]=staged[0].at[outer*words+word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\n"
+"constexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared+place(run+outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\nDEVICE void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
+"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\nDEVICE void multiply_fragments(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=group*LINE_PITCH+quarter*sizeof(u32);\nb+=group*LINE_PITCH+quarter*sizeof(u32);\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[GROUPS/2][4],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n"
+"#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*GROUP,byte +half*PIECE);\nleft[i/2][i%2+2*half]= *reinterpret_cast<const u32*>(a+at);\nright[i][half]= *reinterpret_cast<const u32*>(b+at);\n}\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=2)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\nmultiply_16(T(),sums[i][j],sums[i+1][j],left[i/2],right[j]);\n}\n}\n\nDEVICE int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\nDEVICE float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\nDEVICE double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE void multiply_elements(const u8*a,const u8*b,Sum(&sums)[GROUPS][GROUPS][2]){\nconstexpr int count=PIECE/(int)sizeof(Sum);\nstruct alignas(PIECE)Part{\nSum at[count];\n};\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=group*LINE_PITCH;\nb+=quarter*2*LINE_PITCH;\n#pragma unroll 1\nfor(int half=0;half<2;half++){\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\n"
+"Part left[GROUPS],right[GROUPS][2];\n#pragma unroll\nfor(int i=0;i<GROUPS;i++){\n",
+"left[i]= *reinterpret_cast<const Part*>(a+place(i*GROUP,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b+place(i*GROUP +e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na+=LINE_BYTES/2;\nb+=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[GROUPS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent-1;\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent-first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\n"
+"for(int e=0;e<Each;e++){\nint line=i*GROUP +e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i+e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat+=step;\n}\n};\n\ntemplate<class T>DEVICE void add_to_total(T&value,Total&total,float factor){\nif constexpr(SPLIT_TOTALS){\ntotal+=value>>16;\nvalue&=0xffff;\n}else{\ntotal+=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\nDEVICE void add_chunk(const Left&left,const Right&right,Sum(&sums)[GROUPS][GROUPS][2],\nTotal(&totals)[GROUPS][GROUPS][2]){\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\nDEVICE Acc finished(Sum value,Total total){\nif(SPLIT_TOTALS)\nreturn(Acc)((long long)total*65536+(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\ntemplate<class Left,class Right>\n"
+"DEVICE void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\nDEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE;\nint rows=p.m-tile_row<TILE?(int)(p.m-tile_row):TILE;\nint columns=p.n-tile_column<TILE?(int)(p.n-tile_column):TILE;\n"
+"int row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint group=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[GROUPS][GROUPS][2]={};\nTotal totals[GROUPS][GROUPS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+group,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\n"
+"chunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\n",
+"if constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<GROUPS;i++)\n#pragma unroll\nfor(int j=0;j<GROUPS;j++){\nint at=(row+i*GROUP +group)*RESULT_PITCH+column+j*GROUP +quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,params.extras,item,first,valid);\n"
+"Acc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+{"pack.cu",
+{
+"#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\nDEVICE void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\nDEVICE void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\nDEVICE void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first+16,words+4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i+2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i+1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
+"to[i]=__funnelshift_r(words[i],words[i+1],(u32)(address&2)*8);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p){\nCopied_run run;\nif(!find_copied_run<THREADS>(p,run))\nreturn;\nlong long left=p.columns-run.column;\nconst u16*x=start_of_run<const u16>(p.x,run);\nu32 words[4]={};\nif(run.column>=RUN&&left>=2*RUN){\nload_across(x,words);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<left)\nwords[i/2]|=(u32)x[i]<<i%2*16;\n}\nstore_unit(start_of_run<u16>(p.out,run),words);\n}\n"}},
+{"params.h",
+{
+"#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n"
+"}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES    8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\n"
+"void*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
+"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\n",
+"unsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+{"pass.cu",
+{
+"#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT  1\n#define GEMMEPI_PARTS        1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
+"DEVICE void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\nDEVICE void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
+"run_to_acc(run_of(read_run<ALIGNED>(from+part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*RUN;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n-column>=RUN?RUN:(int)(p.n-column);\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,params.extras,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\n"
+"Fetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first+=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nif(first+r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
+{"reduce.cu",
+{
+"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE     F32\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE    0\n#define GEMMEPI_ROWS       8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
+"DEVICE double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last-first+step -1)/step):0,i=0;\ndouble sum=0;\nx+=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x+=stride)\nif(i+j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*step)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns+COLUMNS-1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
+"long long column=(long long)(blockIdx.x-line*column_tiles)*COLUMNS+threadIdx.x;\nlong long first=(line -item*(u32)p.parts)*p.part_rows;\nlong long last=first+p.part_rows<p.rows?first+p.part_rows:p.rows;\nconst float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +column,p.x.ld,first+threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y+half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[LINE_THREADS];\nu32 item=blockIdx.x/(u32)p.rows;\nlong long row=blockIdx.x-item*(u32)p.rows;\n"
+"const float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x+half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n"}},
+{"transpose.cu",
+{
+"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS,AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE +1];\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nint rows_left=p.rows-row<TILE?(int)(p.rows-row):TILE;\nint columns_left=p.columns-column<TILE?(int)(p.columns-column):TILE;\nafter_launches_before();\n"
+"const u32*x=(const u32*)p.x.data+item*p.x.stride +row*p.x.ld+column;\nu32*out=(u32*)p.out.data+item*p.out.stride +column*p.out.ld+row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<rows_left&&lane<columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<columns_left&&lane<rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n"}},
+{"types.cuh",
+{
+"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n"
+"template<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale +outer,extent};\nreturn{scale +outer/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\nDEVICE float to_f32(F32 x){\nreturn x;\n}\nDEVICE float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\nDEVICE float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\nDEVICE float to_f32(I8 x){\nreturn(float)x;\n}\n"
+"DEVICE float to_f32(I32 x){\nreturn(float)x;\n}\nDEVICE void from_f32(float x,F32&y){\ny=x;\n}\nDEVICE void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\nDEVICE void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits+0x7fff+(bits>>16&1))>>16);\n#endif\n}\nDEVICE void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\n"
+"asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>DEVICE u32 encode_fp8(float x){\nconstexpr int shift=23-T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127+23+1-T::BIAS-T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128-T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+__uint_as_float(rounder))-rounder;\nelse\ncode=((size +(1u<<(shift-1))-1+(size>>shift&1))>>shift)-\n((u32)(127-T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>DEVICE u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\nfloat size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127+120)<<23);\nF16 y;\nfrom_f32(size,y);\n"
+"return(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\n",
+"template<class T>DEVICE u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>DEVICE F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\nDEVICE float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\nDEVICE void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\nDEVICE I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>DEVICE A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>DEVICE T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n"
+"}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>DEVICE To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\nDEVICE int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\ntypedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\n"
+"Word at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>DEVICE Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>DEVICE Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>DEVICE Words<To>convert_run(const Words<T> &x){\nif constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i+1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i+1]=convert<To>(from.at[i+1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\n"
+"template<class A,class T,int N>DEVICE void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i+1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i+1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i+1]=to_acc<A>(x.at[i+1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>DEVICE void words_to_acc(const Words<T,N> &words,A(&values)[N]){\nif constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i+1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\nrun_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>DEVICE Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n"
+"}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i+1]);\ny.at[i].bits=(u8)two;\ny.at[i+1].bits=(u8)(two>>8);\n}else{\n",
+"y.at[i]=from_acc<T>(values[i]);\ny.at[i+1]=from_acc<T>(values[i+1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>DEVICE Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>DEVICE Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\nDEVICE void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 #ifndef GEMMEPI_NO_ELEMENTWISE
-  {"elementwise.cu", gemmepi__source_elementwise_cu},
+{"elementwise.cu",
+{
+"#line 1 \"src/kernels/elementwise.cu\"\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_AT_ONCE    2\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_TILE       0\n#define GEMMEPI_PER_THREAD 16\n#define GEMMEPI_MODES      0u\n#endif\n\nconstexpr int THREADS=256;\n\n#if GEMMEPI_TILE == 0\n\n\n\nconstexpr int AT_ONCE=GEMMEPI_AT_ONCE;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\ntemplate<int Tensor>struct Loaded{\nVector<Tensor>words[AT_ONCE];\n};\n\ntemplate<int Tensor>\nDEVICE void load_dense(const gemmepi__contiguous_params&p,long long first,Loaded<Tensor> &x){\nif constexpr(USED<Tensor> && !REPEATS<Tensor>)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nx.words[r]=load_vector<Tensor>(from,left>=VECTOR?VECTOR:(int)left);\n}\n}\n\ntemplate<int Tensor>\n"
+"DEVICE void take_dense(const gemmepi__contiguous_params&p,const Loaded<Tensor> &x,int r,\nAcc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&REPEATS<Tensor>)\nrepeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor],v);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[r],v);\n}\n\ntemplate<int Tensor>\nDEVICE void store_dense(const gemmepi__contiguous_params&p,long long at,int valid,\nconst Acc(&v)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\nstore_vector<Tensor>((Type<Tensor> *)p.data[Tensor]+at,valid,from_values<Tensor>(v));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p){\nlong long first=(long long)blockIdx.x*(THREADS*AT_ONCE*VECTOR)+threadIdx.x*VECTOR;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\nLoaded<IN_A>a;\nLoaded<IN_B>b;\nLoaded<IN_W>w;\nLoaded<IN_DY>dy;\nload_dense<IN_A>(p,first,a);\nload_dense<IN_B>(p,first,b);\nload_dense<IN_W>(p,first,w);\n"
+"load_dense<IN_DY>(p,first,dy);\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=first+(long long)r*THREADS*VECTOR,left=p.count-at;\nAcc v[TENSORS][VECTOR];\ntake_dense<IN_A>(p,a,r,v);\ntake_dense<IN_B>(p,b,r,v);\ntake_dense<IN_W>(p,w,r,v);\ntake_dense<IN_DY>(p,dy,r,v);\noperate_on(v,s,largest);\nint valid=left>=VECTOR?VECTOR:(int)left;\n#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);\nGEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)\n#undef GEMMEPI_STORE\n}\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#else\n\n\n\n\n\nenum{\nALONG_VECTORS,\nREPEATED,\nALONG_I,\nALONG_J,\nCOLUMNS\n};\ntemplate<int Tensor>constexpr int MODE=USED<Tensor> ?GEMMEPI_MODES>>4*Tensor&15:REPEATED;\ntemplate<int Tensor>constexpr bool IS_TRANSPOSED=MODE<Tensor> ==ALONG_J||MODE<Tensor> ==COLUMNS;\ntemplate<int Tensor>constexpr bool IS_EXCHANGED=MODE<Tensor> ==ALONG_I||IS_TRANSPOSED<Tensor>;\n\nconstexpr int PER_THREAD=GEMMEPI_PER_THREAD;\n"
+"constexpr int TILE_I=GEMMEPI_TILE,TILE_J=THREADS*PER_THREAD/TILE_I;\nconstexpr int VECTORS=PER_THREAD/VECTOR;\nstatic_assert(TILE_J>=1,\"the tile is larger than a block's elements\");\n\nconstexpr bool TRANSPOSES=IS_TRANSPOSED<IN_A> ||IS_TRANSPOSED<IN_B> ||IS_TRANSPOSED<IN_W> ||IS_TRANSPOSED<IN_DY> ||\nIS_TRANSPOSED<OUT_Y> ||IS_TRANSPOSED<OUT_DA> ||IS_TRANSPOSED<OUT_DB> ||IS_TRANSPOSED<OUT_DW>;\nconstexpr bool EXCHANGES=IS_EXCHANGED<IN_A> ||IS_EXCHANGED<IN_B> ||IS_EXCHANGED<IN_W> ||IS_EXCHANGED<IN_DY> ||\nIS_EXCHANGED<OUT_Y> ||IS_EXCHANGED<OUT_DA> ||IS_EXCHANGED<OUT_DB> ||IS_EXCHANGED<OUT_DW>;\n\n\n\ntemplate<class T>constexpr int PITCH=TILE_I+(TRANSPOSES?(sizeof(T)<4?4/sizeof(T):1):0);\nconstexpr int SHARED_BYTES=EXCHANGES?TILE_J*(TILE_I+(TRANSPOSES?4:0))*LARGEST_SIZE:16;\n\n\n\ntemplate<int Mode>struct Walk{\nstatic constexpr bool BY_J=Mode==ALONG_J||Mode==COLUMNS;\nstatic constexpr int UNIT=Mode==ALONG_I||Mode==ALONG_J?1:VECTOR;\n"
+"static constexpr int WIDTH=(BY_J?TILE_J:TILE_I)/UNIT;\nstatic constexpr int STEPS=PER_THREAD/UNIT;\nint i,j;\n__device__ Walk(){\n",
+"int along=threadIdx.x%WIDTH*UNIT,across=threadIdx.x/WIDTH;\ni=BY_J?across:along;\nj=BY_J?along:across;\n}\nstatic constexpr __device__ int along(int step){\nreturn step*THREADS%WIDTH*UNIT;\n}\nstatic constexpr __device__ int across(int step){\nreturn step*THREADS/WIDTH;\n}\nstatic constexpr __device__ int i_of(int step){\nreturn BY_J?across(step):along(step);\n}\nstatic constexpr __device__ int j_of(int step){\nreturn BY_J?along(step):across(step);\n}\n};\n\n\nstruct Place{\nint extent_i,extent_j;\nlong long i,j;\nu32 outer;\n};\n\ntemplate<int Tensor>DEVICE Type<Tensor> *tile_of(const gemmepi__strided_params&p,const Place&place){\nlong long at=place.i*p.stride[Tensor][0]+place.j*p.stride[Tensor][1];\nu32 outer=place.outer;\nfor(int d=2;d<p.rank;d++){\nu32 rest=outer/p.extent[d];\nat+=(long long)(outer-rest*p.extent[d])*p.stride[Tensor][d];\nouter=rest;\n}\nreturn(Type<Tensor> *)p.data[Tensor]+at;\n}\n\ntemplate<int Tensor>struct Tile{\nVector<Tensor>words[VECTORS];\n"
+"Type<Tensor>single[VECTORS];\nType<Tensor>elements[PER_THREAD];\n};\n\n\ntemplate<int Mode>DEVICE int exist(const Place&place,const Walk<Mode> &walk,int step){\nint i=place.extent_i-walk.i-Walk<Mode>::i_of(step),j=place.extent_j-walk.j-Walk<Mode>::j_of(step);\nint left=Walk<Mode>::BY_J?j:i;\nif((Walk<Mode>::BY_J?i:j)<=0)\nreturn 0;\nreturn left<Walk<Mode>::UNIT?left:Walk<Mode>::UNIT;\n}\n\ntemplate<int Tensor>\nDEVICE void load_tile(const gemmepi__strided_params&p,const Place&place,Tile<Tensor> &x){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\nW walk;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nconst Type<Tensor> *from=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *at=from+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(W::UNIT==1){\nx.elements[step]=Type<Tensor>();\nif(valid>0)\nx.elements[step]= *at;\n"
+"}else if constexpr(MODE<Tensor> ==REPEATED){\nx.single[step]=Type<Tensor>();\nif(valid>0)\nx.single[step]= *at;\n}else{\nx.words[step]=load_vector<Tensor>(at,valid);\n}\n}\n}\n}\n\n\ntemplate<int Tensor>DEVICE Vector<Tensor>vector_from_shared(const Type<Tensor> *from){\nif constexpr(!TRANSPOSES){\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n}else{\nVector<Tensor>words;\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nwords.at[k]=reinterpret_cast<const typename Vector<Tensor>::Word*>(from)[k];\nreturn words;\n}\n}\ntemplate<int Tensor>DEVICE void vector_to_shared(Type<Tensor> *to,const Vector<Tensor> &words){\nif constexpr(!TRANSPOSES){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\n#pragma unroll\nfor(int k=0;k<sizeof words/sizeof words.at[0];k++)\nreinterpret_cast<typename Vector<Tensor>::Word*>(to)[k]=words.at[k];\n}\n}\n\n\ntemplate<int Tensor>DEVICE void exchange_input(char*shared,Tile<Tensor> &x){\nif constexpr(IS_EXCHANGED<Tensor>){\n"
+"typedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nType<Tensor> *tile=(Type<Tensor> *)shared;\n__syncthreads();\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nType<Tensor> *to=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\nif constexpr(W::UNIT==1){\n*to=x.elements[step];\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(x.words[step]);\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nto[k*pitch]=run.at[k];\n}\n}\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nx.words[v]=vector_from_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)));\n}\n}\n\ntemplate<int Tensor>\nDEVICE void take_tile(const Tile<Tensor> &x,int v,Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor> &&MODE<Tensor> ==REPEATED)\nrepeat_value<Tensor>(x.single[v],values);\nelse if constexpr(USED<Tensor>)\nto_values<Tensor>(x.words[v],values);\n}\n\ntemplate<int Tensor>\n",
+"DEVICE void keep_tile(Tile<Tensor> &y,int v,const Acc(&values)[TENSORS][VECTOR]){\nif constexpr(USED<Tensor>)\ny.words[v]=from_values<Tensor>(values);\n}\n\ntemplate<int Tensor>\nDEVICE void store_tile(const gemmepi__strided_params&p,const Place&place,char*shared,const Tile<Tensor> &y){\nif constexpr(USED<Tensor>){\ntypedef Walk<MODE<Tensor>>W;\ntypedef Walk<ALONG_VECTORS>V;\nconstexpr int pitch=PITCH<Type<Tensor>>;\nW walk;\nV vectors;\nlong long step_i=p.stride[Tensor][0],step_j=p.stride[Tensor][1];\nType<Tensor> *tile=(Type<Tensor> *)shared,*to=tile_of<Tensor>(p,place)+walk.i*step_i+walk.j*step_j;\nif constexpr(IS_EXCHANGED<Tensor>){\n__syncthreads();\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nvector_to_shared<Tensor>(tile +(vectors.j*pitch+vectors.i)+(V::j_of(v)*pitch+V::i_of(v)),y.words[v]);\n__syncthreads();\n}\n#pragma unroll\nfor(int step=0;step<W::STEPS;step++){\nconst Type<Tensor> *from=tile +(walk.j*pitch+walk.i)+(W::j_of(step)*pitch+W::i_of(step));\n"
+"Type<Tensor> *at=to+(W::i_of(step)*step_i+W::j_of(step)*step_j);\nint valid=exist(place,walk,step);\nif constexpr(MODE<Tensor> ==ALONG_VECTORS){\nstore_vector<Tensor>(at,valid,y.words[step]);\n}else if constexpr(W::UNIT==1){\nif(valid>0)\n*at= *from;\n}else{\nRun<Type<Tensor>,VECTOR>run;\n#pragma unroll\nfor(int k=0;k<VECTOR;k++)\nrun.at[k]=from[k*pitch];\nstore_vector<Tensor>(at,valid,words_of(run));\n}\n}\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p){\n__shared__ alignas(16)char shared[SHARED_BYTES];\nu32 rest=blockIdx.x/p.tiles_i;\nPlace place;\nplace.i=(long long)(blockIdx.x-rest*p.tiles_i)*TILE_I;\nplace.outer=rest/p.tiles_j;\nplace.j=(long long)(rest-place.outer*p.tiles_j)*TILE_J;\nplace.extent_i=p.extent_i-place.i<TILE_I?(int)(p.extent_i-place.i):TILE_I;\nplace.extent_j=p.extent_j-place.j<TILE_J?(int)(p.extent_j-place.j):TILE_J;\nScalars s=scalars_of(p.operation);\nMagnitude largest=0;\n"
+"Tile<IN_A>a;\nTile<IN_B>b;\nTile<IN_W>w;\nTile<IN_DY>dy;\nTile<OUT_Y>y;\nTile<OUT_DA>da;\nTile<OUT_DB>db;\nTile<OUT_DW>dw;\nload_tile(p,place,a);\nload_tile(p,place,b);\nload_tile(p,place,w);\nload_tile(p,place,dy);\nexchange_input(shared,a);\nexchange_input(shared,b);\nexchange_input(shared,w);\nexchange_input(shared,dy);\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[TENSORS][VECTOR];\ntake_tile(a,v,values);\ntake_tile(b,v,values);\ntake_tile(w,v,values);\ntake_tile(dy,v,values);\noperate_on(values,s,largest);\nkeep_tile(y,v,values);\nkeep_tile(da,v,values);\nkeep_tile(db,v,values);\nkeep_tile(dw,v,values);\n}\nstore_tile(p,place,shared,y);\nstore_tile(p,place,shared,da);\nstore_tile(p,place,shared,db);\nstore_tile(p,place,shared,dw);\nif(CAST_AMAX)\nstore_largest_of_block<THREADS>(p.operation.amax,largest);\n}\n\n#endif\n"}},
+{"operations.cuh",
+{
+"#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n#define GEMMEPI_ACC        F32\n#define GEMMEPI_A_TYPE     F32\n#define GEMMEPI_B_TYPE     F32\n#define GEMMEPI_W_TYPE     F32\n#define GEMMEPI_DY_TYPE    F32\n#define GEMMEPI_Y_TYPE     F32\n#define GEMMEPI_DA_TYPE    F32\n#define GEMMEPI_DB_TYPE    F32\n#define GEMMEPI_DW_TYPE    F32\n#define GEMMEPI_CAST       0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nenum{IN_A,IN_B,IN_W,IN_DY,OUT_Y,OUT_DA,OUT_DB,OUT_DW,TENSORS};\nenum{\nOP_ACTIVATION=1,OP_ACTIVATION_BACKWARD,OP_GATED,OP_GATED_BACKWARD,OP_LERP,OP_LERP_BACKWARD,OP_BIAS_GRAD,OP_CAST\n};\n\ntemplate<int Tensor>struct Type_of;\ntemplate<>struct Type_of<IN_A>{typedef GEMMEPI_A_TYPE type;};\n"
+"template<>struct Type_of<IN_B>{typedef GEMMEPI_B_TYPE type;};\ntemplate<>struct Type_of<IN_W>{typedef GEMMEPI_W_TYPE type;};\ntemplate<>struct Type_of<IN_DY>{typedef GEMMEPI_DY_TYPE type;};\ntemplate<>struct Type_of<OUT_Y>{typedef GEMMEPI_Y_TYPE type;};\ntemplate<>struct Type_of<OUT_DA>{typedef GEMMEPI_DA_TYPE type;};\ntemplate<>struct Type_of<OUT_DB>{typedef GEMMEPI_DB_TYPE type;};\ntemplate<>struct Type_of<OUT_DW>{typedef GEMMEPI_DW_TYPE type;};\ntemplate<int Tensor>using Type=typename Type_of<Tensor>::type;\n\ntypedef Amax_of<Type<IN_A>>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\ntemplate<int Tensor>constexpr bool USED=(GEMMEPI_USED>>Tensor&1)!=0;\nconstexpr bool CAST_SCALE=(GEMMEPI_CAST&1)!=0,CAST_AMAX=(GEMMEPI_CAST&2)!=0;\n\n#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)\n#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)\n\n\ntemplate<int Tensor>constexpr int SIZE=USED<Tensor> ?sizeof(Type<Tensor>):1;\n"
+"template<int X,int Y>constexpr int LARGER=X>Y?X:Y;\ntemplate<int Tensor>constexpr int LARGER_PAIR=LARGER<SIZE<Tensor>,SIZE<Tensor+1>>;\nconstexpr int LARGEST_SIZE=\nLARGER<LARGER<LARGER_PAIR<IN_A>,LARGER_PAIR<IN_W>>,LARGER<LARGER_PAIR<OUT_Y>,LARGER_PAIR<OUT_DB>>>;\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\n\nstruct Scalars{\nAcc parameter,weight,rest;\nbool near_a;\nAcc scale;\n};\nDEVICE Scalars scalars_of(const gemmepi__operation_params&p){\nScalars s;\ns.parameter=(Acc)p.parameter;\ns.weight=(Acc)p.weight;\ns.rest=(Acc)(1-p.weight);\ns.near_a=p.weight> -0.5&&p.weight<0.5;\ns.scale=CAST_SCALE?(Acc)*p.scale:Acc(1);\nreturn s;\n}\n\n\nDEVICE void operate(Acc(&v)[TENSORS],const Scalars&s){\nconstexpr int operation=GEMMEPI_OPERATION;\nif constexpr(operation==OP_ACTIVATION){\nv[OUT_Y]=activate<GEMMEPI_ACTIVATION>(v[IN_A],s.parameter);\n}else if constexpr(operation==OP_ACTIVATION_BACKWARD){\n"
+"v[OUT_DA]=times_derivative<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_A],s.parameter);\n}else if constexpr(operation==OP_GATED){\nv[OUT_Y]=times_activation<GEMMEPI_ACTIVATION>(v[IN_A],v[IN_B],s.parameter);\n}else if constexpr(operation==OP_GATED_BACKWARD){\nif(USED<OUT_DA>)\nv[OUT_DA]=times_activation<GEMMEPI_ACTIVATION>(v[IN_DY],v[IN_B],s.parameter);\nif(USED<OUT_DB>){\nAcc dy[1]={v[IN_DY]},value[1]={v[IN_A]},gate[1]={v[IN_B]},db[1];\ngate_gradients<GEMMEPI_ACTIVATION>(dy,value,gate,s.parameter,db);\nv[OUT_DB]=db[0];\n}\n}else if constexpr(operation==OP_LERP){\nAcc a=v[IN_A],b=v[IN_B],w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1-w:s.rest;\nbool near_a=USED<IN_W> ?w>Acc(-0.5)&&w<Acc(0.5):s.near_a;\nv[OUT_Y]=near_a?a+w*(b-a):b-(b-a)*rest;\n}else if constexpr(operation==OP_LERP_BACKWARD){\nAcc w=USED<IN_W> ?v[IN_W]:s.weight,rest=USED<IN_W> ?1-w:s.rest;\nv[OUT_DA]=rest*v[IN_DY];\nv[OUT_DB]=w*v[IN_DY];\nif(USED<OUT_DW>)\nv[OUT_DW]=v[IN_DY]*(v[IN_B]-v[IN_A]);\n}else{\n"
+"v[OUT_Y]=CAST_SCALE?v[IN_A]*s.scale:v[IN_A];\n}\n}\n\n\ntemplate<int Tensor>using Vector=Words<Type<Tensor>,VECTOR>;\n\n\n\n",
+"DEVICE void operate_on(Acc(&v)[TENSORS][VECTOR],const Scalars&s,Magnitude&largest){\nif(CAST_AMAX)\nkeep_largest_of<Amax>(v[IN_A],largest);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\n#pragma unroll\nfor(int t=OUT_Y;t<TENSORS;t++)\nv[t][i]=one[t];\n}\n}\n\ntemplate<int Tensor>DEVICE void to_values(const Vector<Tensor> &words,Acc(&v)[TENSORS][VECTOR]){\nwords_to_acc(words,v[Tensor]);\n}\ntemplate<int Tensor>DEVICE Vector<Tensor>from_values(const Acc(&v)[TENSORS][VECTOR]){\nreturn words_of(run_from_acc<Type<Tensor>>(v[Tensor]));\n}\ntemplate<int Tensor>DEVICE void repeat_value(Type<Tensor>x,Acc(&v)[TENSORS][VECTOR]){\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nv[Tensor][i]=to_acc<Acc>(x);\n}\n\n\ntemplate<int Tensor>DEVICE Vector<Tensor>load_vector(const Type<Tensor> *from,int valid){\nif(valid==VECTOR)\nreturn*reinterpret_cast<const Vector<Tensor> *>(from);\n"
+"return words_of(read_elements<VECTOR>(from,valid));\n}\ntemplate<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
+{"scaled.cu",
+{
+"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE   F32\n#define GEMMEPI_Y_TYPE   E4M3\n#define GEMMEPI_ACC      F32\n#define GEMMEPI_MODE     3\n#define GEMMEPI_K_FAST   1\n#define GEMMEPI_VECTORS  0\n#define GEMMEPI_SCALE    2\n#define GEMMEPI_AMAX     0\n#define GEMMEPI_STORES   1\n#define GEMMEPI_SLOW     64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int WIDE= !GEMMEPI_VECTORS?1:16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\n"
+"constexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nDEVICE int group_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\nDEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\nDEVICE float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\n"
+"DEVICE double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\nDEVICE float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x-rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\nint extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\nconst A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\n"
+"Y*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint groups=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<groups)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\n"
+"if(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\n",
+"for(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i+e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<groups){\nlong long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\n"
+"if(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[group_of(i+e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\nY*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n"
+"*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
+{"sum.cu",
+{
+"#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT     OUT_Y\n#define GEMMEPI_OUT_TYPE   F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS    0\n#define GEMMEPI_REPEATS    0\n#define GEMMEPI_AT_ONCE    8\n#define GEMMEPI_KEPT       1\n#define GEMMEPI_ONE_AXIS   0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>DEVICE Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\n"
+"run.at[0]= *from;\nline.words=words_of(run);\n}else if(valid>=WIDE){\nline.words= *reinterpret_cast<const Words<Type<Tensor>,WIDE> *>(from);\n}else{\nline.words=words_of(read_elements<WIDE>(from,valid));\n}\n}\nreturn line;\n}\n\nstruct Lines{\nLine<IN_A>a;\nLine<IN_B>b;\nLine<IN_W>w;\nLine<IN_DY>dy;\n};\n\ntemplate<int Tensor>DEVICE void take_line(const Line<Tensor> &line,Acc(&v)[TENSORS][WIDE]){\nif constexpr(USED<Tensor>){\nwords_to_acc(line.words,v[Tensor]);\nif(REPEATS<Tensor>)\n#pragma unroll\nfor(int i=1;i<WIDE;i++)\nv[Tensor][i]=v[Tensor][0];\n}\n}\n\n\nDEVICE void values_of(const Lines&lines,const Scalars&s,int valid,Acc(&sums)[WIDE]){\nAcc v[TENSORS][WIDE];\ntake_line(lines.a,v);\ntake_line(lines.b,v);\ntake_line(lines.w,v);\ntake_line(lines.dy,v);\n#pragma unroll\nfor(int i=0;i<WIDE;i++){\nAcc one[TENSORS];\n#pragma unroll\nfor(int t=0;t<TENSORS;t++)\none[t]=v[t][i];\noperate(one,s);\nsums[i]=i<valid?one[GEMMEPI_OUTPUT]:Acc(0);\n}\n}\n\n\n\nstruct Index{\n"
+"long long at[4];\n};\nDEVICE Index operator+(const Index&x,const Index&y){\nreturn{x.at[0]+y.at[0],x.at[1]+y.at[1],x.at[2]+y.at[2],x.at[3]+y.at[3]};\n}\n\n\nDEVICE Index index_of(const gemmepi__axes&axes,long long index,bool lines,long long&first){\nIndex result={};\nfirst=0;\n#pragma unroll 1\nfor(int d=0;d<axes.rank;d++){\nlong long extent=d==0&&lines?(axes.extent[d]+WIDE -1)/WIDE:axes.extent[d],rest=0,at=index;\nif(d+1<axes.rank){\nrest=(index|extent)>>32?index/extent:(long long)((u32)index/(u32)extent);\nat=index-rest*extent;\n}\nif(d==0&&lines){\nat*=WIDE;\nfirst=at;\n}\n#define GEMMEPI_ADD(Tensor)                       \\\nif(USED<Tensor>)                            \\\nresult.at[Tensor]+=at*axes.stride[Tensor][d];\nGEMMEPI_EACH_INPUT(GEMMEPI_ADD)\n#undef GEMMEPI_ADD\nindex=rest;\n}\nreturn result;\n}\n\nDEVICE Lines load_lines(const gemmepi__sum_params&p,const Index&index,int valid){\nreturn{load_line<IN_A>(p,index.at[IN_A],valid),load_line<IN_B>(p,index.at[IN_B],valid),\n"
+"load_line<IN_W>(p,index.at[IN_W],valid),load_line<IN_DY>(p,index.at[IN_DY],valid)};\n}\n\n\nDEVICE Index steps_of(const gemmepi__sum_params&p,long long count){\nIndex result={};\n#define GEMMEPI_STEP(Tensor)  \\\nif(USED<Tensor>)        \\\nresult.at[Tensor]=count*p.summed.stride[Tensor][0];\nGEMMEPI_EACH_INPUT(GEMMEPI_STEP)\n#undef GEMMEPI_STEP\nreturn result;\n}\n\n\n\n\nDEVICE void finish(const gemmepi__sum_params&p,u32 part,long long index,double sum){\nlong long at=0,rest=index;\nif(p.part_count<p.summed_count){\n((double*)p.data[GEMMEPI_OUTPUT])[part*p.kept_count+index]=sum;\nreturn;\n}\n#pragma unroll 1\nfor(int d=0;d<p.kept.rank;d++){\nlong long next=d+1<p.kept.rank?rest/p.kept.extent[d]:0;\nat+=(rest-next*p.kept.extent[d])*p.kept.stride[GEMMEPI_OUTPUT][d];\nrest=next;\n}\nOut*out=(Out*)p.data[GEMMEPI_OUTPUT]+at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<Out>(sum);\n}\n\n\ntemplate<int N>DEVICE Acc sum_of(const Acc(&x)[N]){\nif constexpr(N==1){\n"
+"return x[0];\n}else{\nAcc pairs[N/2];\n",
+"#pragma unroll\nfor(int i=0;i<N/2;i++)\npairs[i]=x[2*i]+x[2*i+1];\nreturn sum_of(pairs);\n}\n}\n\n\ntemplate<int Count>\nDEVICE void sum_of_rows(const Lines*rows,const Scalars&s,const int*exist,Acc(&sums)[WIDE]){\nif constexpr(Count==1){\nvalues_of(*rows,s,*exist,sums);\n}else{\nAcc others[WIDE];\nsum_of_rows<Count/2>(rows,s,exist,sums);\nsum_of_rows<Count/2>(rows+Count/2,s,exist+Count/2,others);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=others[i];\n}\n}\n\n#if GEMMEPI_KEPT\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double shared[THREADS*WIDE];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long lines=(p.kept.extent[0]+WIDE -1)/WIDE,kept=p.kept_count/p.kept.extent[0]*lines;\nlong long line=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.x+threadIdx.x,first;\nIndex base=index_of(p.kept,line,true,first);\n"
+"int valid=line<kept?p.kept.extent[0]-first<WIDE?(int)(p.kept.extent[0]-first):WIDE:0;\nlong long row=part*p.part_count+threadIdx.y,end=(part+1)*p.part_count,unused;\nend=end<p.summed_count?end:p.summed_count;\ndouble sums[WIDE]={};\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,row):base,step=steps_of(p,blockDim.y);\nfor(;row<end&&valid;row+=(long long)AT_ONCE*blockDim.y){\nLines loaded[AT_ONCE];\nint exist[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=row+(long long)r*blockDim.y;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:row,false,unused);\nexist[r]=at<end?valid:0;\nloaded[r]=load_lines(p,next,exist[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\nif(IN_F32){\nAcc values[WIDE];\nsum_of_rows<AT_ONCE>(loaded,s,exist,values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsums[i]+=values[i];\n}else{\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,exist[r],values);\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\n"
+"sums[i]+=values[i];\n}\n}\n}\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]=sums[i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nshared[i*THREADS+thread]+=shared[i*THREADS+thread+half*blockDim.x];\n}\nif(threadIdx.y==0)\nfor(int i=0;i<valid;i++)\nfinish(p,part,line/lines*p.kept.extent[0]+first+i,shared[i*THREADS+thread]);\n}\n\n#else\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p){\n__shared__ double warps[THREADS/32];\nScalars s=scalars_of(p.operation);\nu32 part=blockIdx.x/p.kept_blocks,thread=threadIdx.y*blockDim.x+threadIdx.x;\nlong long index=(long long)(blockIdx.x-part*p.kept_blocks)*blockDim.y+threadIdx.y,unused;\nbool exists=index<p.kept_count;\nIndex base=index_of(p.kept,exists?index:0,false,unused);\nlong long line=part*p.part_count+threadIdx.x,end=(part+1)*p.part_count;\n"
+"end= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:line,true,first);\nvalid[r]=at>=end?0:p.summed.extent[0]-first<WIDE?(int)(p.summed.extent[0]-first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum+=sum_of(values);\nelse\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsum+=values[i];\n}\n}\nfor(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum+=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n"
+"__syncthreads();\n",
+"for(u32 other=1;other<blockDim.x/32;other++)\nsum=threadIdx.x==0?sum+warps[thread/32+other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n"}},
 #endif
-  {"epilogue.cuh", gemmepi__source_epilogue_cuh},
-  {"epilogue_column_sums.cuh", gemmepi__source_epilogue_column_sums_cuh},
-  {"epilogue_formula.cuh", gemmepi__source_epilogue_formula_cuh},
-  {"epilogue_fragment.cuh", gemmepi__source_epilogue_fragment_cuh},
-  {"epilogue_mask.cuh", gemmepi__source_epilogue_mask_cuh},
-  {"epilogue_parameters.cuh", gemmepi__source_epilogue_parameters_cuh},
-  {"epilogue_staging.cuh", gemmepi__source_epilogue_staging_cuh},
-  {"gemm_plain.cu", gemmepi__source_gemm_plain_cu},
 #ifndef GEMMEPI_NO_SM80
-  {"gemm_sm80.cu", gemmepi__source_gemm_sm80_cu},
+{"gemm_sm80.cu",
+{
+"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 13\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M   128\n#define GEMMEPI_TILE_N   128\n#define GEMMEPI_WARPS_M  4\n#define GEMMEPI_WARPS_N  2\n#define GEMMEPI_STAGES   3\n#define GEMMEPI_BLOCKS   2\n#define GEMMEPI_A_ROWS   1\n#define GEMMEPI_B_ROWS   1\n#define GEMMEPI_A_UNIT   16\n#define GEMMEPI_B_UNIT   16\n#define GEMMEPI_ELEMENT  2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA      0\n#define GEMMEPI_SPLIT    0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool SPLIT=GEMMEPI_SPLIT;\nconstexpr bool FMA=GEMMEPI_FMA;\n"
+"constexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\n"
+"constexpr int STAGED_BYTES=16*LINE;\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\n\ntemplate<int Unit>DEVICE void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>DEVICE void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n"
+": \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\nDEVICE void load_words(u32 from,float&to0,float&to1){\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\n"
+"DEVICE void load_words(u32 from,float(&to)[4]){\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n",
+": \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n#if !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n}\n#endif\n\n\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT+3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\n"
+"const Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\n\n\nDEVICE Loader(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data+item*x.stride +\n(Rows?(first+line)*ld+first_k+piece*ELEMENTS:(first_k+line)*ld+first+piece*ELEMENTS);\nlong long left=extent-first-(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first+Lines/Halves<=extent;\nto=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+piece*PIECE%16;\n}\n\n\nDEVICE int go_to(int i,int k_left){\nconstexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\nint piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat+=STEP*ld;\nelse\n"
+"at=from+(Rows?half*apart*ld:within/TILE_K*TILE_K+half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left-piece_k:0;\nreturn line_k+line%TILE_K<k_left?exist-within/TILE_K*TILE_K:0;\n}\nDEVICE u32 place_of(u32 stage,int i)const{\nreturn((stage +to)^(u32)(turn_of<Rows>(i*STEP)<<4))+i*STEP*LINE;\n}\n\ntemplate<bool Whole>DEVICE void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART+p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\nif constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS+j]=Whole||j<valid?at[j]:(Element)0;\n}else if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\nDEVICE void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\nelse\nfetch_part<false>(stage,part,k_left);\n}\n\n"
+"DEVICE void put(u32 stage,int part)const{\nif constexpr(Unit==2){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[4];\nmemcpy(words,held+p*ELEMENTS,sizeof words);\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage,part*PART+p)),\"r\"(words[0]),\n\"r\"(words[1]),\"r\"(words[2]),\"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\nDEVICE void next(){\nfrom+=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\n"
+"constexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n",
+":(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n"
+"#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\nload_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\nDEVICE void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\n"
+"load_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\nDEVICE void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2+2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\n"
+"template<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gemmepi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,params.extras,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n"
+"#pragma unroll\nfor(int half=0;half<2;half++){\n",
+"int at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\n"
+"for(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\n"
+"u32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=SPLIT?slice/params.parts:slice;\nint first_k=SPLIT?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n"
+":fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=SPLIT&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\n"
+"multiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\n",
+"b.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
-  {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
+{"gemm_sm90.cu",
+{
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 30\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(SPLIT>1&&SUMMED)\ncluster_barrier();\nelse if(SPLIT>1)\ncluster_meets();\nif(SPLIT>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&SPLIT>1&&rank==0&&threadIdx.x>=32)\n"
+"store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(SPLIT==1||SUMMED))\ncluster_meets();\n}\n"}},
+{"sm90/barriers.cuh",
+{
+"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 19\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(SPLIT>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
+"asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4+warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\nDEVICE void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP +SUMMERS*32): \"memory\");\n}\n"}},
+{"sm90/box.cuh",
+{
+"#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,part,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[(j/(BOX_COLUMNS/2)*TILE_COLUMNS+group*GROUP)/2+j%(BOX_COLUMNS/2)];\nreturn box;\n}\n\nDEVICE void drop_first_box(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i+BOX_COLUMNS/2<TILE_N/2;i++)\nsums[i]=sums[i+BOX_COLUMNS/2];\n}\n\n\n\n\n"
+"struct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at(finisher.buffers,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.part,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n"
+"#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=IN_PLACE?input_at(buffers,i,at.half,at.g):output_at(buffers,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at(buffers,i+OUTPUT_D,at.half,at.g);\n}\n\n\n\nconstexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\ntypedef Saved Saved_runs[BOX_GROUPS][2];\n\n\nDEVICE bool box_is_near(const Saved_runs&saved){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\nnear.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\n"
+"set_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at(finisher.buffers,i+INPUT_AUX,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nif(!SAVED_FIRST)\nload_saved_run(params,finisher,box,at,saved);\nepilogue<IsNear>(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,Saved_runs&saved,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nfinish_run<IsNear>(params,finisher,box,at,saved[g][half],results[half]);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results[half],at.row<(int)p.m);\n}\n"
+"#pragma unroll\n",
+"for(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,box,half,g);\nset_outputs(finisher.state,finisher.buffers,at);\nstore_result(p,finisher.state,box.tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\n}\n}\n\n\n\nDEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\nSaved_runs saved;\nif(!IN_PLACE&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,finisher,box,place_of_run(params,box,i%2,i/2),saved[i/2][i%2]);\nif(OUTPUTS)\nbegin_outputs();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,finisher,box,saved,column_sums);\nelse\n"
+"finish_runs<false>(params,finisher,box,saved,column_sums);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n"}},
+{"sm90/box_memory.cuh",
+{
+"#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\nDEVICE u32 output_at(const Buffers&buffers,int matrix,int half,int group){\nreturn buffers.outputs+(buffers.turn*OUTPUTS+matrix)*BOX_BYTES+place_in_box(buffers,half,group);\n}\nDEVICE u32 input_at(const Buffers&buffers,int matrix,int half,int group){\nreturn buffers.inputs+(buffers.taken%2*INPUTS+matrix)*BOX_BYTES+place_in_box(buffers,half,group);\n"
+"}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\nu32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS+group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,column,row,half,tile.item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,column,row,half,tile.item);\n}\nbuffers.asked++;\n}\nDEVICE void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\nDEVICE void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n"
+"}\n\n\nDEVICE u32 outputs_of_box(const Buffers&buffers){\nreturn IN_PLACE?buffers.inputs+buffers.taken%2*INPUTS*BOX_BYTES\n:buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\n}\n\ntemplate<class T>\nDEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=outputs_of_box(buffers);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\n"
+"store_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,column,row,half,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE>(p.epilogue,p.epilogue.d,outputs_of_box(buffers)+half*BOX_BYTES,column,row,half,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue,p.epilogue.aux,outputs_of_box(buffers)+(half+OUTPUT_D)*BOX_BYTES,column,\nrow,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
+{"sm90/column_sums.cuh",
+{
+"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\nDEVICE Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,int half){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
+"return(Acc*)p.partials+(((long long)tile.item*p.row_tiles+tile.m)*HALVES_OUT+half)*p.n;\n}\nDEVICE Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first+second)+(third+fourth);\n}\n\n\nDEVICE void add_slot(const gemmepi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\nint column=tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+of_unit)*GROUP +Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,of_unit,half))\n: \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n}\n\n\nDEVICE void add_column_sums(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n"
+"u32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+warpgroup*work.step;t+work.step<p.tiles;t+=CONSUMERS*work.step){\nTile tile=tile_of(p,t,work.rank);\nbool exists=tile.m*TILE_M<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
+{"sm90/columns.cuh",
+{
+"#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n#include \"sm90/wgmma.cuh\"\n\ntemplate<int Groups>\nDEVICE void load_groups(const gemmepi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS+lane_of_row()*2+(first_group +i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group +i));\n}\n}\n\n\nDEVICE void begin_sums(const Of_columns(&bias)[GROUPS],float(&sums)[PARTS][TILE_N/2]){\nif constexpr(!BIAS_FIRST){\nbegin_sums(sums);\n}else{\n#pragma unroll\nfor(int i=0;i<HALVES_IN*GROUPS;i++){\nint half=i/GROUPS,group=i%GROUPS;\nAcc values[RUN];\nto_accs(bias[group].bias[half],values);\n\n#pragma unroll\nfor(int j=0;j<(sizeof(GEMMEPI_BIAS_TYPE)==4&& !ALIGNED?RUN:0);j++)\nasm volatile(\"add.f32 %0, %0, 0f80000000;\" : \"+f\"(values[j]));\n#pragma unroll\nfor(int j=0;j<PARTS*2*RUN;j++)\n"
+"sums[j/(2*RUN)][(half*TILE_COLUMNS+group*GROUP)/2+j%(2*RUN)]=\nvalues[j%(2*RUN)/4*2+j%2];\n}\n}\n}\n"}},
+{"sm90/consume.cuh",
+{
+"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/split_k.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,part;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Parts>\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Parts][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\nif(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\n"
+"load_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int part=0;part<Parts;part++){\nSums_of_box box=sums_of_box(sums[part],rolls?0:i);\nNext_box next={part+1<Parts||i+BOX_GROUPS<GROUPS,rows.first+(part+1<Parts?part+1:0)*64,\npart+1<Parts?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+part*64,rows.part+part,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.part,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[part]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\nDEVICE void part_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\n"
+"Tile tile=nth_tile(p,following.work,following.count);\nint part=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+part*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[PARTS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.extras,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,part,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\nstore_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\n"
+"DEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=SPLIT>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_part=PING_PONG?0:(int)which*PARTS;\nWarpgroup mine={which,thread,tiles,first_part,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[PARTS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\n"
+"int row=tile.m*TILE_M+first_part*64+(int)(thread/32)*16;\nMasks masks;\nif(SPLIT==1){\n",
+"ask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.extras,tile.item,0,0);\nif(SPLIT>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\npart_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+{"sm90/load.cuh",
+{
+"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n-tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
+"DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,int m,int item){\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(p.a,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\n"
+"load_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,step.columns_left-line%TILE_COLUMNS,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%TILE_COLUMNS<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=SPLIT>1?0:work.rank%CLUSTER_M,column=SPLIT>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\n"
+"if(t==work.first)\nafter_launches_before();\nint m=tile.m*TILE_M+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,work.rank);block<end_of_k(p,work.rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nblock*TILE_K,\n(int)p.epilogue.m-m,\n(int)p.epilogue.n-tile.n*TILE_COLUMNS,\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
+{"sm90/mask.cuh",
+{
+"#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\nDEVICE Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\nDEVICE u32 mask_of(const Masks&masks,int part,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
+"return __shfl_sync(0xffffffffu,word,part*16+half*8+(int)threadIdx.x%32/4);\n}\n"}},
+{"sm90/multiply.cuh",
+{
+"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/parked.cuh\"\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_part;\nint blocks;\nPipeline pipeline;\n};\n\n\nDEVICE void multiply_part(u64 a,u64 b,int step,int part,int adds,float(&sums)[PARTS][TILE_N/2]){\nmultiply(sums[part],a+part*(LINES_64>>4)+step*STEP<A_ROWS>,b+step*STEP<B_ROWS>,\nstep>0||BIAS_FIRST?1:adds);\n}\n\n\nDEVICE void add_up(const Shared&shared,Pipeline&pipeline,int first_part,int blocks,\nfloat(&sums)[PARTS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_part*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nmultiply_part(a,b,step,part,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\npipeline.release(last,adds);\n"
+"asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\nDEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\nadd_up(shared,mine.pipeline,mine.first_part,mine.blocks,sums);\nif(PING_PONG)\nturn_give(1-mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int part=0;part<PARTS;part++)\nsums_are_there(sums[part]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\nmine.pipeline.skip(mine.blocks);\n}\n\n\n\n\n\nconstexpr int LAST_BLOCKS=STAGES-(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||LAST_BLOCKS>0,\"the stages have room\");\n\n\n\nDEVICE void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nDEVICE void add_up_in_turn(const Shared&shared,Pipeline&pipeline,u32 adds,float(&sums)[PARTS][TILE_N/2]){\nconst Pipeline first=pipeline;\n#pragma unroll\nfor(int part=0;part<PARTS;part++){\nu32 add=adds;\n"
+"pipeline=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared.a(pipeline.stage)),b=descriptor(shared.b(pipeline.stage));\nif(part==0)\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply_part(a,b,step,part,add,sums);\nadd=1;\npipeline.advance();\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\nDEVICE void add_up_last(const Shared&shared,Warpgroup&mine,float(&sums)[PARTS][TILE_N/2],\nfloat(&kept)[TILE_N/2]){\nPipeline&pipeline=mine.pipeline;\nint blocks=mine.blocks,in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait(mine.which);\nif(in_turn<blocks)\nadd_up(shared,pipeline,0,blocks-in_turn,sums);\nif(in_turn)\nadd_up_in_turn(shared,pipeline,in_turn<blocks,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets(mine.which);\npark(parked_in(shared.a(0),pipeline.stage),mine.thread,sums[0]);\nboth_meet();\n"
+"multiply_wait<0>();\nsums_are_there(sums[PARTS-1]);\nmemcpy(kept,sums[PARTS-1],sizeof kept);\n}\n"}},
+{"sm90/options.cuh",
+{
+"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M     128\n#define GEMMEPI_TILE_N     128\n#define GEMMEPI_STAGES     5\n#define GEMMEPI_BUFFERS    1\n#define GEMMEPI_PING_PONG  1\n#define GEMMEPI_CLUSTER_M  2\n#define GEMMEPI_CLUSTER_N  1\n#define GEMMEPI_SPLIT      1\n#define GEMMEPI_A_ROWS     1\n#define GEMMEPI_B_ROWS     1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT    2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS      0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS     1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED     0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE  F32\n#define GEMMEPI_SUMS_ADD   0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\n"
+"constexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,SPLIT=GEMMEPI_SPLIT;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*SPLIT;\nconstexpr int PARTS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nstatic_assert(SPLIT==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n"
+"static_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&&SPLIT==1&&PARTS*TILE_N<=256&&GEMMEPI_APPLIED&& !(GATED&&WRITES_AUX);\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&PARTS==2;\n\n\n"
+"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(SHARES_LAST&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
+{"sm90/parked.cuh",
+{
+"#line 1 \"src/kernels/sm90/parked.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\nconstexpr u32 FOURS=WARPGROUP*16;\nconstexpr u32 PARKED_STAGES=(PART_BYTES+STAGE_BYTES-1)/STAGE_BYTES;\nstatic_assert(!SHARES_LAST||(PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\nstruct Parked{\nu32 first,rest;\n\nDEVICE u32 at(u32 four,u32 thread)const{\nu32 offset=four*FOURS;\nreturn(offset<STAGE_BYTES?first+offset:rest+(offset-STAGE_BYTES))+thread*16;\n}\n};\n\nDEVICE Parked parked_in(u32 stages,u32 stage){\nreturn{stages+stage*STAGE_BYTES,stages+(stage +1==STAGES?0:stage +1)*STAGE_BYTES};\n}\n\nDEVICE void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked.at(i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4+1]),\"f\"(sums[i*4+2]),\"f\"(sums[i*4+3])\n: \"memory\");\n}\n"
+"DEVICE void read_parked(const Parked&parked,u32 thread,float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i+=4)\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums[i]),\"=f\"(sums[i+1]),\"=f\"(sums[i+2]),\"=f\"(sums[i+3])\n: \"r\"(parked.at(i/4,thread))\n: \"memory\");\n}\n\n\n\n\n\nstatic_assert(!HAS_BGRAD||(PARKED_STAGES==1&&HALVES_OUT*BOX_COLUMNS*4<=FOURS/4),\"a warp's four are as much\");\nstruct Parked_columns{\nu32 of_first,of_second;\n\nDEVICE u32 at(u32 part,u32 thread,int group,int half)const{\nreturn(part?of_second:of_first)+group/BOX_GROUPS*BOX_GROUPS*4*FOURS+thread/32*(FOURS/4)+\n((half*BOX_GROUPS+group%BOX_GROUPS)*32+thread%32)*4;\n}\nDEVICE void park(u32 part,u32 thread,int group,const Box_sums&sums)const{\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*HALVES_OUT;i++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(at(part,thread,group +i/HALVES_OUT,i%HALVES_OUT)),\n\"f\"(sums[i/HALVES_OUT].sum(i%HALVES_OUT))\n: \"memory\");\n}\n\n"
+"DEVICE Acc sum(u32 lane,int group,int half)const{\nAcc of[4];\n#pragma unroll\nfor(u32 warp=0;warp<4;warp++){\nAcc first,second;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(first): \"r\"(at(0,warp*32+lane,group,half)): \"memory\");\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(second): \"r\"(at(1,warp*32+lane,group,half)): \"memory\");\nof[warp]=first+second;\n}\nreturn sum_of_warps(of[0],of[1],of[2],of[3]);\n}\n};\nDEVICE Parked_columns columns_parked_in(u32 stages,u32 stage){\nreturn{parked_in(stages,stage).first,parked_in(stages,stage).rest};\n}\n\nDEVICE void store_parked_columns(const gemmepi__sm90_params&p,const Tile&tile,const Parked_columns&parked){\nif(tile.m*TILE_M>=(int)p.epilogue.m)\nreturn;\nfor(int warp=(int)threadIdx.x/32-4;warp<HALVES_OUT*GROUPS;warp +=CONSUMERS*4){\nint half=warp/GROUPS,group=warp%GROUPS;\nint column=tile.n*TILE_COLUMNS+group*GROUP +Column_sums<false>::column();\nif(column<(int)p.epilogue.n)\n"
+"line_of_sums(p,tile,half)[column]=parked.sum(threadIdx.x%32,group,half);\n}\n}\n"}},
+{"sm90/pipeline.cuh",
+{
+"#line 1 \"src/kernels/sm90/pipeline.cuh\"\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n\n\nDEVICE u32 told_by(u32 thread,u32 rank){\nu32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread-CLUSTER_N;\nreturn SPLIT>1            ?rank\n:thread<CLUSTER_N?row+thread*CLUSTER_M\n:column*CLUSTER_M+(other>=row?other+1:other);\n}\n\n\nstruct Pipeline{\nShared shared;\nu32 parity,stage;\nbool tells;\nu32 told;\n\n__device__ static inline Pipeline of_loader(const Shared&shared){\nreturn{shared,1,0,false,0};\n}\n\n__device__ static inline Pipeline of_reader(const Shared&shared,u32 thread,u32 rank){\nbool tells=thread<TELLERS;\nu32 block=told_by(thread,rank);\nreturn{shared,0,0,tells,address_in(shared.empty(0),tells?block:rank)};\n}\n\nDEVICE void wait_full()const{\nbarrier_wait(shared.full(stage),parity);\n}\nDEVICE void wait_empty()const{\nbarrier_wait(shared.empty(stage),parity);\n}\n\nDEVICE void release(u32 which,bool does=true)const{\nif(tells&&does)\nbarrier_arrive(told+which*8);\n"
+"}\nDEVICE u32 last()const{\nreturn stage?stage -1:STAGES-1;\n}\nDEVICE void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n\nDEVICE void skip(int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n};\n"}},
+{"sm90/ptx.cuh",
+{
+"#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\nDEVICE u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\nDEVICE u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\nDEVICE bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(GEMMEPI_ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\nDEVICE void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\nDEVICE void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
+"template<int Registers>DEVICE void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>DEVICE void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\nDEVICE void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\nDEVICE void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\nDEVICE void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\nDEVICE void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n"
+"DEVICE void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\nDEVICE void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\nDEVICE void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
+"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,int column,int row,int half,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(column),\"r\"(row),\"r\"(half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\n",
+"asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
+{"sm90/schedule.cuh",
+{
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows-first<p.band?p.cluster_rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=SPLIT>1?0:rank;\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
+"DEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn SPLIT>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*share/SPLIT):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn SPLIT>1?begin_of_k(p,share +1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 share){\nreturn end_of_k(p,share)-begin_of_k(p,share);\n}\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=HALVES_IN==2&&line>=TILE_COLUMNS;\nreturn tile.n*TILE_COLUMNS+line -half*TILE_COLUMNS+half*(int)p.epilogue.n;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
+{"sm90/shared.cuh",
+{
+"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(SPLIT>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\nDEVICE u32 b(u32 stage)const{\n"
+"return first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\nDEVICE u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\nDEVICE u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\n"
+"static_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
+{"sm90/split_k.cuh",
+{
+"#line 1 \"src/kernels/sm90/split_k.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(SPLIT==1||PARTS==1,\"a warp has 16 rows\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(SPLIT==1||(BOXES%SPLIT==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\nDEVICE Box_counts boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\nDEVICE u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*SPLIT+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\nDEVICE void send_box(u32 to,u32 received,const Sums_of_box&box){\n#pragma unroll\n"
+"for(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(SENDS_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto+j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(received)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to+j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\nDEVICE void send_sums(const gemmepi__sm90_params&p,const Tile&tile,const Shared&shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBox_counts boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32-4;\nif(SENDS_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared.received(),(boxes.rows*boxes.columns+SPLIT-1-rank)/SPLIT*SPLIT*SENT_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows+row;\n"
+"Shared there={address_in(shared.first,i%SPLIT)};\nu32 to=there.first+received_at(i/SPLIT,rank);\nSums_of_box box=sums_of_box(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\nsend_box(to,there.received(),box);\n}\n}\n\n\nDEVICE void add_received(const Shared&shared,u32 nth,Sums_of_box&box){\nbox={};\n#pragma unroll 1\nfor(u32 block=0;block<SPLIT;block++)\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared.first+received_at(nth,block)+j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n\nDEVICE void finish_received(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank){\nBox_counts boxes=boxes_of(p,tile);\nfor(u32 nth=threadIdx.x/32-4;nth*SPLIT+rank<boxes.rows*boxes.columns;nth+=WARPS){\n"
+"u32 i=nth*SPLIT+rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M+(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,finisher.buffers,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nSums_of_box sums;\nadd_received(shared,nth,sums);\nBox_sums none;\nfinish_box(p,finisher,{tile,row,0,group,columns,masks,sums,{false,0,0}},none);\n}\n}\n\n\nDEVICE void exchange_sums(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank,const float(&sums)[TILE_N/2]){\ncluster_meets();\nsend_sums(p,tile,shared,rank,sums);\nif(SENDS_ASYNC)\nbarrier_wait(shared.received(),0);\nelse\ncluster_barrier();\nfinish_received(p,finisher,tile,shared,rank);\n}\n"}},
+{"sm90/totals.cuh",
+{
+"#line 1 \"src/kernels/sm90/totals.cuh\"\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\n\n\n\n\n\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\nDEVICE int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across+summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_totals{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\nDEVICE void keep_totals(Slice_totals&totals){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ntotals.before[i]+=totals.at[i];\ntotals.at[i]=0;\n}\n}\n\n\n\nDEVICE u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16+pair:pair%4*2+pair/4%2+pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2+half;\n"
+"return(SUMMED==1?0:A_BYTES)+(SUMMED_ROWS?0:slice/4*LINES_64)+line*LINE +((unit ^ line%8)<<4);\n}\nDEVICE u32 slice_at(u32 lane,int i){\nreturn SUMMED_ROWS?lane ^ i<<4:lane +i*16*LINE;\n}\n\nDEVICE void to_floats(u32 word,float&low,float&high){\nif(GEMMEPI_OPERANDS[0]== 'b'){\nlow=__uint_as_float(word<<16);\nhigh=__uint_as_float(word&0xffff0000);\n}else{\nasm(\"{\\n.reg .b16 low, high;\\nmov.b32 {low, high}, %2;\\ncvt.f32.f16 %0, low;\\ncvt.f32.f16 %1, high;\\n}\"\n: \"=f\"(low),\"=f\"(high)\n: \"r\"(word));\n}\n}\n\nDEVICE void add_stage(u32 lane,Slice_totals&totals){\nu32 words[4][4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(words[i][0]),\"=r\"(words[i][1]),\"=r\"(words[i][2]),\"=r\"(words[i][3])\n: \"r\"(slice_at(lane,i))\n: \"memory\");\nfloat parts[4]={};\n#pragma unroll\nfor(int i=0;i<4;i++)\n#pragma unroll\nfor(int j=0;j<4;j++){\nfloat low,high;\nto_floats(words[i][j],low,high);\nif(SUMMED_ROWS){\n"
+"parts[j]+=low+high;\n}else{\ntotals.at[SUMMED_ROWS?0:j*2]+=low;\ntotals.at[SUMMED_ROWS?0:j*2+1]+=high;\n}\n}\nif(SUMMED_ROWS)\ntotals.at[0]+=(parts[0]+parts[1])+(parts[2]+parts[3]);\n}\n\n\nDEVICE int line_of_total(){\nint lane=threadIdx.x%32;\nreturn SUMMED_ROWS?(lane%2? -1:lane/2):(lane<16?lane%2*8+lane/2: -1);\n}\nDEVICE double total_of_slice(const Slice_totals&totals){\ndouble mine=0;\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ndouble total=(double)totals.before[i]+totals.at[i];\n#pragma unroll\nfor(int lanes=SUMMED_ROWS?1:2;lanes<=(SUMMED_ROWS?1:16);lanes*=2)\ntotal+=__shfl_xor_sync(0xffffffffu,total,lanes);\nif(SUMMED_ROWS||threadIdx.x%32/2==i)\nmine=total;\n}\nreturn mine;\n}\n\n\n\n\nDEVICE void store_total_at(const gemmepi__sm90_params&p,u32 item,int at,double total){\nGEMMEPI_SUMS_TYPE*to=(GEMMEPI_SUMS_TYPE*)p.sums+item*p.sums_stride +at;\nif(GEMMEPI_SUMS_ADD)\ntotal+=to_acc<double>(*to);\n*to=from_acc<GEMMEPI_SUMS_TYPE>(total);\n}\n"
+"DEVICE void store_total(const gemmepi__sm90_params&p,const Tile&tile,int line,double total){\nint at=SUMMED==1?tile.m*TILE_M+line:column_of(p,tile,line);\nint left=SUMMED==1?(int)p.epilogue.m-at:(int)p.epilogue.n-tile.n*TILE_COLUMNS-line%TILE_COLUMNS;\nif(left>0)\nstore_total_at(p,tile.item,at,total);\n}\n\n\nDEVICE void leave_total(const Shared&shared,int summer,double total){\nif(line_of_total()>=0)\nasm volatile(\"st.shared.f64 [%0], %1;\" ::\"r\"(shared.total(summer,line_of_total())),\"d\"(total): \"memory\");\n}\nDEVICE void store_totals(const gemmepi__sm90_params&p,const Shared&shared,const Tile&tile,int summer){\nint slice=slice_of(p,tile,summer);\ndouble total=0;\nif(slice<0||line_of_total()<0)\nreturn;\n#pragma unroll 1\nfor(int block=0;block<SPLIT;block++){\ndouble of_block;\nasm volatile(\"ld.shared::cluster.f64 %0, [%1];\"\n: \"=d\"(of_block)\n: \"r\"(address_in(shared.total(summer,line_of_total()),block))\n: \"memory\");\ntotal+=of_block;\n}\n"
+"store_total(p,tile,slice*16+line_of_total(),total);\n}\n\n\n\n\n\n",
+"DEVICE void add_operand(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\nPipeline pipeline=Pipeline::of_reader(shared,threadIdx.x%32,work.rank);\nint blocks=blocks_of_k(p,work.rank);\n#pragma unroll 1\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nint slice=slice_of(p,tile_of(p,t,work.rank),summer);\nu32 lane=shared.first+slice_lane(slice<0?0:slice);\nSlice_totals totals={};\n#pragma unroll 1\nfor(int block=0;block<blocks;block++){\npipeline.wait_full();\nif(slice>=0)\nadd_stage(lane +pipeline.stage*STAGE_BYTES,totals);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE -1)\nkeep_totals(totals);\n__syncwarp();\npipeline.release(pipeline.stage);\npipeline.advance();\n}\nif(slice<0)\ncontinue;\ndouble total=total_of_slice(totals);\nif(SPLIT>1)\nleave_total(shared,summer,total);\nelse if(line_of_total()>=0)\nstore_total(p,tile_of(p,t,work.rank),slice*16+line_of_total(),total);\n}\nif(SHARES_LAST)\nmeet_summers();\n"
+"}\n"}},
+{"sm90/wgmma.cuh",
+{
+"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\nDEVICE void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n"
+"\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
+"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n"
+"#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)\n\n\nDEVICE void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\nDEVICE void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\nDEVICE void begin_sums(float(&sums)[PARTS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<PARTS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n"
+"DEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\n",
+"constexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n"}},
 #endif
-#ifndef GEMMEPI_NO_ELEMENTWISE
-  {"operations.cuh", gemmepi__source_operations_cuh},
-#endif
-  {"pack.cu", gemmepi__source_pack_cu},
-  {"params.h", gemmepi__source_params_h},
-  {"pass.cu", gemmepi__source_pass_cu},
-  {"reduce.cu", gemmepi__source_reduce_cu},
-#ifndef GEMMEPI_NO_ELEMENTWISE
-  {"scaled.cu", gemmepi__source_scaled_cu},
-#endif
-#ifndef GEMMEPI_NO_ELEMENTWISE
-  {"sum.cu", gemmepi__source_sum_cu},
-#endif
-  {"transpose.cu", gemmepi__source_transpose_cu},
-  {"types.cuh", gemmepi__source_types_cuh},
-  {NULL, NULL}};
+{NULL, {NULL}}};
 
-#define GEMMEPI__MAX_SOURCES 32
+#define GEMMEPI__MAX_SOURCES 64
+
+typedef uint64_t gemmepi__source_set; /* bit i: the i-th of the sources */
 
 static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
   while (sources->name && strcmp(sources->name, name) != 0)
@@ -8095,8 +8132,7 @@ static const gemmepi__source *gemmepi__find_source(const char *name) {
 }
 
 /* prologue and the source's parts as one text from the allocator */
-static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue,
-  const gemmepi__source *source) {
+static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char *prologue, const gemmepi__source *source) {
   const char *const *part;
   size_t length = strlen(prologue), size;
   char *text, *at;
@@ -8121,7 +8157,7 @@ static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char
 
 typedef struct gemmepi__source_digest {
   unsigned char own[GEMMEPI__SHA256_SIZE];
-  uint32_t includes; /* bit i: the i-th of the sources */
+  gemmepi__source_set includes;
 } gemmepi__source_digest;
 
 static gemmepi__source_digest gemmepi__source_digests[GEMMEPI__MAX_SOURCES];
@@ -8130,7 +8166,7 @@ static gemmepi__atomic_pointer
   gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
 /* The source that a line of the embedded text includes, as a bit; 0: none. */
-static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
+static gemmepi__source_set gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
   static const char directive[] = "#include \"";
   const char *end;
   char name[64];
@@ -8144,12 +8180,12 @@ static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const 
   memcpy(name, line, (size_t)(end - line));
   name[end - line] = 0;
   source = gemmepi__find_source_in(sources, name);
-  return source ? (uint32_t)1 << (source - sources) : 0;
+  return source ? (gemmepi__source_set)1 << (source - sources) : 0;
 }
 
 /* Those of all lines of a part, which begins at one. */
-static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
-  uint32_t bits = 0;
+static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, const char *part) {
+  gemmepi__source_set bits = 0;
   while (part) {
     bits |= gemmepi__included_by_line(sources, part);
     part = strchr(part, '\n');
@@ -8158,8 +8194,7 @@ static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char 
   return bits;
 }
 
-static void gemmepi__digest_source(const gemmepi__source *sources, int index,
-  gemmepi__source_digest *digest) {
+static void gemmepi__digest_source(const gemmepi__source *sources, int index, gemmepi__source_digest *digest) {
   const gemmepi__source *source = &sources[index];
   const char *const *part;
   gemmepi__sha256 sha;
@@ -8187,10 +8222,9 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
 }
 
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
-static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
-  char hex[GEMMEPI__SHA256_HEX_SIZE]) {
+static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file, char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
-  uint32_t wanted = source ? (uint32_t)1 << (source - sources) : 0, done = 0;
+  gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
   unsigned char all[GEMMEPI__SHA256_SIZE];
   gemmepi__sha256 sha;
   gemmepi__sha256_init(&sha);
@@ -8205,7 +8239,7 @@ static void gemmepi__digest_closure(const gemmepi__source *sources, const char *
       gemmepi__digest_source(sources, index, &digest);
     gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
     wanted |= digest.includes;
-    done |= (uint32_t)1 << index;
+    done |= (gemmepi__source_set)1 << index;
   }
   gemmepi__sha256_final(&sha, all);
   gemmepi__sha256_hex(all, hex);
@@ -8234,15 +8268,13 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
   if (!result && count > 0 && count <= (int)GEMMEPI__COUNT(archs))
     result = nvrtc->get_supported_archs(archs);
   if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
-    return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
-      "NVRTC does not tell the architectures it knows (%s, count %d)",
+    return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "NVRTC does not tell the architectures it knows (%s, count %d)",
       nvrtc->get_error_string(result), count);
   for (i = 0; i < count; i++)
     if (archs[i] <= arch && archs[i] > best)
       best = archs[i];
   if (best == 0)
-    return gemmepi__fail(
-      GEMMEPI_UNSUPPORTED,
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
       "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
       arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
   target->is_ptx = best != arch;
@@ -8303,8 +8335,7 @@ static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__ima
 }
 
 /* NULL where there is none. */
-static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-  gemmepi__nvrtc_program program) {
+static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator, gemmepi__nvrtc_program program) {
   size_t size = 0;
   char *ptx = NULL;
   if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
@@ -8334,8 +8365,7 @@ static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gem
 /* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
  report of registers and memory), are the caller's, from the allocator. */
 static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-  const char *file, const char *prologue, const gemmepi__target *target,
-  gemmepi__image *image, char **log) {
+  const char *file, const char *prologue, const gemmepi__target *target, gemmepi__image *image, char **log) {
   const gemmepi__source *source = gemmepi__find_source(file);
   gemmepi__nvrtc_program program = NULL;
   gemmepi__headers headers;
@@ -8360,16 +8390,13 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     options[count++] = "--ptxas-options=-v";
   if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
     options[count++] = "--no-cache";
-  result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts,
-    headers.names);
+  result = nvrtc->create_program(&program, text, file, headers.count, (const char *const *)headers.texts, headers.names);
   if (!result)
     result = nvrtc->compile_program(program, count, options);
   messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
   if (result)
-    status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-      : GEMMEPI_COMPILE_ERROR,
-      "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
-      nvrtc->get_error_string(result), messages ? messages : "");
+    status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_COMPILE_ERROR,
+      "NVRTC did not compile %s for %s: %s\n%s", file, target->name, nvrtc->get_error_string(result), messages ? messages : "");
   else
     status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
   if (!status && target->keeps_ptx && !target->is_ptx)
@@ -8388,20 +8415,20 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
 
 /* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
  that is given the whole. */
-static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, uint32_t *seen) {
+static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, gemmepi__source_set *seen) {
   const char *const *part;
-  *seen |= (uint32_t)1 << (source - gemmepi__sources);
+  *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
   for (part = source->parts; *part; part++) {
     const char *line = *part, *end;
     for (; *line; line = end) {
-      uint32_t included;
+      gemmepi__source_set included;
       int i;
       end = strchr(line, '\n');
       end = end ? end + 1 : line + strlen(line);
       included = gemmepi__included_by_line(gemmepi__sources, line);
       for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
         if (included >> i & 1 && !(*seen >> i & 1))
-          gemmepi__append_source(text, &gemmepi__sources[i], seen);
+        gemmepi__append_source(text, &gemmepi__sources[i], seen);
       if (!included && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
         gemmepi__append(text, "%.*s", (int)(end - line), line);
     }
@@ -8409,14 +8436,13 @@ static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *s
 }
 
 /* From the allocator, or NULL. */
-static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source,
-  const char *prologue) {
+static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gemmepi__source *source, const char *prologue) {
   char *data = NULL;
   size_t size = 0;
   int pass;
   for (pass = 0; pass < 2; pass++) { /* the first measures */
     gemmepi__text text = gemmepi__text_in(data, size);
-    uint32_t seen = 0;
+    gemmepi__source_set seen = 0;
     gemmepi__append(&text, "%s", prologue);
     gemmepi__append_source(&text, source, &seen);
     size = text.length + 1;
@@ -8429,8 +8455,7 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
 }
 
 /* Puts NAME.KIND in place of what the folder has of that name. Returns the system's error code. */
-static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind,
-  const void *data, size_t size) {
+static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, const char *kind, const void *data, size_t size) {
   char file[GEMMEPI__KERNEL_NAME + 8];
   gemmepi__file_piece piece;
   snprintf(file, sizeof file, "%s.%s", name, kind);
@@ -8441,8 +8466,7 @@ static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, c
 
 /* Needs no lock. */
 static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__source *source,
-  const char *prologue, const char *name, const gemmepi__target *target,
-  const gemmepi__image *image) {
+  const char *prologue, const char *name, const gemmepi__target *target, const gemmepi__image *image) {
   const char *ptx = target->is_ptx ? image->data : image->ptx;
   char *text = gemmepi__whole_source(&context->allocator, source, prologue), reason[256];
   gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
@@ -8534,8 +8558,7 @@ static int gemmepi__recall_compiler(gemmepi_context *context, gemmepi__compiler 
 
 static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__compiler *compiler) {
   char key[64];
-  gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch),
-    compiler, sizeof *compiler);
+  gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch), compiler, sizeof *compiler);
 }
 
 static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
@@ -8553,8 +8576,7 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
 static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
-  const char *file, const char *prologue, const char *entry,
-  gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry, gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
   void *image = NULL;
@@ -8579,8 +8601,7 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
 }
 
 static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
-  const char *file, const char *prologue, const char *entry,
-  gemmepi__kernel *kernel) {
+  const char *file, const char *prologue, const char *entry, gemmepi__kernel *kernel) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
   gemmepi__target target;
@@ -8637,8 +8658,7 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, const char *name,
-  const gemmepi__kernel **found) {
+  const char *entry, const char *name, const gemmepi__kernel **found) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
   gemmepi__kernel *kernel;
@@ -8754,8 +8774,7 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 /* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
  launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
-  const char *prologue, const char *entry,
-  gemmepi__launch *launch) {
+  const char *prologue, const char *entry, gemmepi__launch *launch) {
   gemmepi_status status;
   char what[160];
   int result = 0;
@@ -8783,8 +8802,7 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
 }
 
 /* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
-static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-  const gemmepi__launch *launch, void **list,
+static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context, const gemmepi__launch *launch, void **list,
   const char *what, gemmepi_stream stream) {
   gemmepi__cu_launch_attribute attribute;
   gemmepi__cu_launch_config config;
@@ -8833,11 +8851,10 @@ struct gemmepi_plan {
 
 /* By gemmepi_plan_kind. */
 static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
-  "linear_backward"};
+        "linear_backward"};
 
 /* A new plan's beginning. */
-static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
-  void (*destroy)(gemmepi_plan *plan)) {
+static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind, void (*destroy)(gemmepi_plan *plan)) {
   gemmepi_plan base;
   memset(&base, 0, sizeof base);
   base.kind = kind;
@@ -8848,8 +8865,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
 }
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
-static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
-  gemmepi_plan_kind kind) {
+static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args, gemmepi_plan_kind kind) {
   if (!plan || !args)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
   if (gemmepi__came_by_fork(plan->context))
@@ -8858,8 +8874,7 @@ static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
-    gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
-    gemmepi__plan_kind_names[kind]);
+    gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind], gemmepi__plan_kind_names[kind]);
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
@@ -8906,8 +8921,7 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
 
 /* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
  was quicker, its plan, which is as good. */
-static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-  gemmepi_plan *plan) {
+static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size, gemmepi_plan *plan) {
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);
   other = gemmepi__find_locked(context, key, size);
@@ -8996,7 +9010,7 @@ typedef struct gemmepi__float_format {
 /* The row of a dtype, or NULL. */
 static const gemmepi__float_format *gemmepi__format_of(int dtype) {
   static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
-    e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
+        e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
   switch (dtype) {
   case GEMMEPI_F16:
     return &f16;
@@ -9073,13 +9087,12 @@ static int32_t gemmepi__signed(uint32_t bits) {
 /* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
 static int32_t gemmepi__wrap(double value) {
   return value > -4611686018427387904.0 && value < 4611686018427387904.0
-    ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
-    : 0;
+       ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
+       : 0;
 }
 
 /* count elements from `first` on, `step` apart, to double. */
-static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
-  double *out) {
+static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count, double *out) {
   const gemmepi__float_format *format = gemmepi__format_of(dtype);
   int64_t i;
   if (dtype == GEMMEPI_F32)
@@ -9145,8 +9158,7 @@ typedef struct gemmepi__host_place {
 } gemmepi__host_place;
 
 /* The same columns of half 0 or 1. */
-static gemmepi__host_place gemmepi__host_in_half(const gemmepi__problem *problem, gemmepi__host_place at,
-  int half) {
+static gemmepi__host_place gemmepi__host_in_half(const gemmepi__problem *problem, gemmepi__host_place at, int half) {
   at.column += half * gemmepi__half_columns(problem);
   return at;
 }
@@ -9187,17 +9199,14 @@ static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gem
   int64_t outer = at.row, k = at.column, c;
   int64_t first = gemmepi__index_of(view, at.item, is_a ? outer : k, is_a ? k : outer);
   int contiguous = (is_a == (view->transposed == 0)) == along_k;
-  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, at.count,
-    out);
+  gemmepi__load_run(view->dtype, arguments->pointers[operand], first, contiguous ? 1 : view->ld, at.count, out);
   for (c = 0; c < at.count && view->scale > (summed ? GEMMEPI_SCALE_NONE : GEMMEPI_SCALE_OUTER); c++)
-    out[c] *= gemmepi__scale_at(problem, arguments, operand, at.item, along_k ? outer : outer + c,
-      along_k ? k + c : k);
+    out[c] *= gemmepi__scale_at(problem, arguments, operand, at.item, along_k ? outer : outer + c, along_k ? k + c : k);
 }
 
 /* v = op(A)[`rows` rows, :] op(B)[:, columns] */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__host_tile *tile, gemmepi__host_place at, int64_t rows,
-  double v[][GEMMEPI__HOST_TILE]) {
+  gemmepi__host_tile *tile, gemmepi__host_place at, int64_t rows, double v[][GEMMEPI__HOST_TILE]) {
   gemmepi__host_place a = at, b = at;
   int64_t k, r, c, s;
   memset(v, 0, sizeof tile->v[0]);
@@ -9217,7 +9226,7 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
     for (r = 0; r < rows; r++)
       for (s = 0; s < a.count; s++)
         for (c = 0; c < GEMMEPI__HOST_TILE; c++)
-          v[r][c] += tile->a[r][s] * tile->b[s][c];
+        v[r][c] += tile->a[r][s] * tile->b[s][c];
   }
 }
 
@@ -9246,8 +9255,7 @@ static void gemmepi__host_store(const gemmepi__problem *problem, const gemmepi__
   int64_t c;
   for (c = 0; c < at.count; c++)
     scaled[c] = v[c] * scale;
-  gemmepi__store_run(view->dtype, arguments->pointers[operand],
-    gemmepi__index_of(view, at.item, at.row, at.column), at.count,
+  gemmepi__store_run(view->dtype, arguments->pointers[operand], gemmepi__index_of(view, at.item, at.row, at.column), at.count,
     view->scale ? scaled : v);
 }
 
@@ -9259,8 +9267,7 @@ static void gemmepi__host_amax(double *amax, int64_t columns, const double *v) {
       *amax = fabs(v[c]);
 }
 
-static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, gemmepi__host_place at,
-  const double *v) {
+static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *mask, gemmepi__host_place at, const double *v) {
   int64_t c;
   for (c = 0; c < at.count; c++) {
     int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
@@ -9270,8 +9277,7 @@ static void gemmepi__host_store_mask(const gemmepi__view *aux, unsigned char *ma
 }
 
 /* The mask's bits as 1 and 0. */
-static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask,
-  gemmepi__host_place at, double *out) {
+static void gemmepi__host_load_mask(const gemmepi__view *aux, const unsigned char *mask, gemmepi__host_place at, double *out) {
   int64_t c;
   for (c = 0; c < at.count; c++) {
     int64_t bit = gemmepi__index_of(aux, at.item, at.row, at.column + c);
@@ -9289,8 +9295,7 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
   double aux[2][GEMMEPI__HOST_TILE] = {{0}};
   int64_t c;
   if (problem->views[GEMMEPI__AUX].bits == 1)
-    gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX],
-      (const unsigned char *)arguments->pointers[GEMMEPI__AUX], at,
+    gemmepi__host_load_mask(&problem->views[GEMMEPI__AUX], (const unsigned char *)arguments->pointers[GEMMEPI__AUX], at,
       aux[0]); /* 1 is as good as any pre-activation above 0 */
   else
     gemmepi__host_load(problem, arguments, GEMMEPI__AUX, at, aux[0]);
@@ -9311,17 +9316,15 @@ static void gemmepi__host_backward(const gemmepi__problem *problem, const gemmep
 }
 
 /* v = factor v, and v = v + other, modulo 2^32 where the result is I32 */
-static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns,
-  double *v) {
+static void gemmepi__host_multiply_by(const gemmepi__problem *problem, double factor, int64_t columns, double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32
-      ? (double)gemmepi__signed((uint32_t)gemmepi__wrap(v[c]) * (uint32_t)gemmepi__wrap(factor))
-      : v[c] * factor;
+        ? (double)gemmepi__signed((uint32_t)gemmepi__wrap(v[c]) * (uint32_t)gemmepi__wrap(factor))
+        : v[c] * factor;
 }
 
-static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns,
-  double *v) {
+static void gemmepi__host_add(const gemmepi__problem *problem, const double *other, int64_t columns, double *v) {
   int64_t c;
   for (c = 0; c < columns; c++)
     v[c] = problem->accumulator == GEMMEPI_I32 ? (double)gemmepi__wrap(v[c] + other[c]) : v[c] + other[c];
@@ -9361,15 +9364,13 @@ static void gemmepi__host_finish_product(const gemmepi__problem *problem, const 
     return;
   gemmepi__host_amax(&tile->amax_aux, at.count, v);
   if (problem->views[GEMMEPI__AUX].bits == 1)
-    gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX],
-      (unsigned char *)arguments->pointers[GEMMEPI__AUX], at, v);
+    gemmepi__host_store_mask(&problem->views[GEMMEPI__AUX], (unsigned char *)arguments->pointers[GEMMEPI__AUX], at, v);
   else
     gemmepi__host_store(problem, arguments, GEMMEPI__AUX, at, v);
 }
 
 /* The activation of a run, with GATED of a value's and a gate's, which leaves the result in the first. */
-static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first,
-  double *second) {
+static void gemmepi__host_forward(const gemmepi__problem *problem, int64_t columns, double *first, double *second) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   int gate_first = gemmepi__has(problem, GEMMEPI_GATE_FIRST);
   int64_t c;
@@ -9393,16 +9394,20 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
   double other[GEMMEPI__HOST_TILE];
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++)
-    gemmepi__host_finish_product(problem, arguments, tile, gemmepi__host_in_half(problem, at, half),
-      v[half]);
+    gemmepi__host_finish_product(problem, arguments, tile, gemmepi__host_in_half(problem, at, half), v[half]);
   if (gemmepi__has(problem, GEMMEPI_BACKWARD))
     gemmepi__host_backward(problem, arguments, at, v[0], v[1]);
   else
     gemmepi__host_forward(problem, at.count, v[0], v[1]);
   for (half = 0; half < gemmepi__halves_out(problem); half++) {
+    if (gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR)) {
+      gemmepi__host_place factor = at; /* [m], one for the row */
+      factor.row = 0, factor.column = at.row, factor.count = 1;
+      gemmepi__host_load(problem, arguments, GEMMEPI__ROW_FACTOR, factor, other);
+      gemmepi__host_multiply_by(problem, other[0], at.count, v[half]);
+    }
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
-      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL,
-        gemmepi__host_in_half(problem, at, half), other);
+      gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL, gemmepi__host_in_half(problem, at, half), other);
       gemmepi__host_add(problem, other, at.count, v[half]);
     }
     gemmepi__host_amax(&tile->amax_d, at.count, v[half]);
@@ -9447,8 +9452,7 @@ typedef struct gemmepi__host_given {
 
 /* A tile of D from `at` on, with GATED the same columns of both halves; they are added to sums where the epilogue wants them. */
 static void gemmepi__host_tile_of(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi__host_given *given, gemmepi__host_tile *tile,
-  gemmepi__host_place at, gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
+  const gemmepi__host_given *given, gemmepi__host_tile *tile, gemmepi__host_place at, gemmepi__sum sums[2][GEMMEPI__HOST_TILE]) {
   int64_t rows = gemmepi__smaller(problem->m - at.row, GEMMEPI__HOST_TILE), r, c;
   int half;
   for (half = 0; half < gemmepi__halves_in(problem); half++) {
@@ -9456,8 +9460,7 @@ static void gemmepi__host_tile_of(const gemmepi__problem *problem, const gemmepi
     if (!given)
       gemmepi__host_multiply(problem, arguments, tile, from, rows, tile->v[half]);
     for (r = 0; given && r < rows; r++)
-      gemmepi__load_run(given->view->dtype, given->data,
-        gemmepi__index_of(given->view, from.item, from.row + r, from.column), 1,
+      gemmepi__load_run(given->view->dtype, given->data, gemmepi__index_of(given->view, from.item, from.row + r, from.column), 1,
         from.count, tile->v[half][r]);
   }
   for (r = 0; r < rows; r++, at.row++) {
@@ -9469,8 +9472,7 @@ static void gemmepi__host_tile_of(const gemmepi__problem *problem, const gemmepi
       for (c = 0; c < at.count && gemmepi__has(problem, GEMMEPI_BGRAD); c++)
         gemmepi__add_to(&sums[half][c], v[half][c]);
       if (!(problem->flags & GEMMEPI__ONLY_SUMS))
-        gemmepi__host_store(problem, arguments, GEMMEPI__D, gemmepi__host_in_half(problem, at, half),
-          v[half]);
+        gemmepi__host_store(problem, arguments, GEMMEPI__D, gemmepi__host_in_half(problem, at, half), v[half]);
     }
   }
 }
@@ -9532,8 +9534,7 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
       if (!gemmepi__has(problem, GEMMEPI_BGRAD) || (shared && at.item + 1 < problem->batch))
         continue;
       for (half = 0; half < gemmepi__halves_out(problem); half++)
-        gemmepi__host_store_sums(problem, arguments, gemmepi__host_in_half(problem, at, half),
-          sums[half]);
+        gemmepi__host_store_sums(problem, arguments, gemmepi__host_in_half(problem, at, half), sums[half]);
     }
   }
   if (!gemmepi__is_empty(problem)) {
@@ -9603,8 +9604,7 @@ typedef struct gemmepi__loops {
   int64_t index[GEMMEPI__MAX_RANK]; /* where in the nest the next run begins */
 } gemmepi__loops;
 
-static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
-  const double *values) {
+static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count, const double *values) {
   int64_t i;
   if (step == 1)
     gemmepi__store_run(dtype, base, first, count, values);
@@ -9673,9 +9673,8 @@ static void gemmepi__host_map(gemmepi__loops *loops) {
       gemmepi__loops_compute(loops, count, values);
       for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
-          gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
-            gemmepi__loops_first(loops, t), nest->stride[t][0], count,
-            values[t]);
+        gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
+          gemmepi__loops_first(loops, t), nest->stride[t][0], count, values[t]);
     }
   } while (gemmepi__loops_next(loops, 0));
 }
@@ -9792,8 +9791,7 @@ static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
 }
 
 /* A run along k of a or y: where it begins. */
-static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride,
-  const int64_t *index) {
+static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride, const int64_t *index) {
   int64_t first = 0;
   int d;
   for (d = 0; d < scaled->rank; d++)
@@ -9805,10 +9803,8 @@ static void *gemmepi__scaled_base(const gemmepi__scaled *scaled, int t) {
   return (char *)scaled->pointers[t] + scaled->task->operands[t].offset;
 }
 
-static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count,
-  double *values) {
-  gemmepi__load_run(
-    scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
+static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count, double *values) {
+  gemmepi__load_run(scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
     gemmepi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
 }
 
@@ -9838,10 +9834,8 @@ static void gemmepi__scaled_cast(const gemmepi__scaled *scaled, double factor, d
       gemmepi__scaled_load(scaled, index, count, values);
       for (j = 0; j < count; j++)
         values[j] = values[j] * factor / divisor;
-      gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype,
-        gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
-        gemmepi__scaled_first(scaled, scaled->y_stride, index),
-        scaled->y_stride[scaled->k], count, values);
+      gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype, gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
+        gemmepi__scaled_first(scaled, scaled->y_stride, index), scaled->y_stride[scaled->k], count, values);
     }
   } while (gemmepi__scaled_next(scaled, index));
 }
@@ -9880,22 +9874,20 @@ static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
   int64_t rows = scaled->extent[row], steps = gemmepi__steps_of_128(scaled->extent[k]);
   int64_t line = mode == GEMMEPI_SCALE_VECTOR_128 ? rows : (steps + 3) / 4 * 4;
   int64_t high = mode == GEMMEPI_SCALE_BLOCK_128 ? 128 : 1,
-    wide = mode == GEMMEPI_SCALE_OUTER ? scaled->extent[k] : 128, i, j;
+      wide = mode == GEMMEPI_SCALE_OUTER ? scaled->extent[k] : 128, i, j;
   for (i = 0; i < rows; i += high) {
     for (j = 0; j < scaled->extent[k]; j += wide) {
       scaled->begin[row] = i;
       scaled->end[row] = gemmepi__smaller(i + high, rows);
       scaled->begin[k] = j;
       scaled->end[k] = gemmepi__smaller(j + wide, scaled->extent[k]);
-      scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i
-        : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
-          : i / 128 * line + j / 128);
+      scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
+        : i / 128 * line + j / 128);
       gemmepi__scaled_run(scaled);
     }
   }
-  return first + (mode == GEMMEPI_SCALE_OUTER        ? rows
-    : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
-      : gemmepi__steps_of_128(rows) * line);
+  return first + (mode == GEMMEPI_SCALE_OUTER        ? rows : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
+    : gemmepi__steps_of_128(rows) * line);
 }
 
 /* To the next matrix; 0 after the last. */
@@ -9971,162 +9963,6 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
 #endif
 #endif
 
-/* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
-
-/* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
-typedef struct gemmepi__kernel_matrix {
-  void *data;
-  long long ld, stride;
-} gemmepi__kernel_matrix;
-
-/* The scales of a matrix: those of an item begin at data[item * stride]. */
-typedef struct gemmepi__kernel_scale {
-  const float *data;
-  long long stride;
-} gemmepi__kernel_scale;
-
-/* epilogue.cuh. What the epilogue does not use is zero. */
-typedef struct gemmepi__epilogue_params {
-  gemmepi__kernel_matrix c, bias, aux, residual, d;
-  gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
-  void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
-  void *partials; /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
-  const double *device_alpha, *device_beta;
-  double alpha, beta; /* where no device_alpha, device_beta is given */
-  double parameter; /* of the activation */
-  long long m, n; /* n: columns of the product, or of each of its halves */
-  unsigned row_tiles, column_tiles; /* 32 bits: a 64-bit division costs a thread as much as its work */
-  int uses_c;
-} gemmepi__epilogue_params;
-
-/* pass.cu: the epilogue over a finished product. */
-typedef struct gemmepi__pass_params {
-  gemmepi__epilogue_params epilogue;
-  gemmepi__kernel_matrix product;
-  long long part; /* elements from one part of the product to the next, of an item */
-  int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
-} gemmepi__pass_params;
-
-/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
-typedef struct gemmepi__plain_params {
-  gemmepi__epilogue_params epilogue;
-  gemmepi__kernel_matrix a, b;
-  long long k;
-} gemmepi__plain_params;
-
-/* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
- transpose.cu: out = x transposed, rows not filled up. */
-typedef struct gemmepi__convert_params {
-  gemmepi__kernel_matrix x, out;
-  long long rows, columns, items;
-} gemmepi__convert_params;
-
-/* reduce.cu: sums of x, a batch of items of rows x columns, along its columns or rows. */
-typedef struct gemmepi__reduce_params {
-  gemmepi__kernel_matrix x;
-  gemmepi__kernel_scale scale; /* of x: summed along k, the other extent is the outer one */
-  void *out;
-  long long out_stride; /* between the sums of two items, or of two parts */
-  long long rows, columns;
-  long long parts; /* sum_columns: into which an item's rows are divided */
-  long long part_rows; /* sum_columns: rows of a part */
-} gemmepi__reduce_params;
-
-/* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
-#ifdef __CUDACC__
-struct alignas(64) gemmepi__tensor_map {
-  unsigned long long words[16];
-};
-#else
-typedef struct gemmepi__tensor_map {
-  unsigned long long words[16];
-} gemmepi__tensor_map;
-#endif
-
-/* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
-typedef struct gemmepi__sm90_params {
-  gemmepi__tensor_map a, b;
-  gemmepi__tensor_map a_tail, b_tail; /* boxes of the last lines, where these lie along k and are fewer */
-  gemmepi__tensor_map d, aux, residual; /* where TMA stores or loads them; of halves, too */
-  gemmepi__epilogue_params epilogue;
-  unsigned tiles; /* of clusters, of all items */
-  unsigned cluster_rows, cluster_columns; /* tiles of clusters in an item */
-  unsigned band; /* tiles of clusters one below the other before the next column is begun */
-  int k;
-  int a_items, b_items; /* 0: one matrix for all items of the batch */
-  void *sums; /* of an operand: bias_grad, or a line in F64 of each item */
-  long long sums_stride;
-  int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
-} gemmepi__sm90_params;
-
-/* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
-typedef struct gemmepi__sm80_params {
-  gemmepi__epilogue_params epilogue; /* row_tiles: of the rows of one warp */
-  gemmepi__kernel_matrix a, b;
-  unsigned tile_rows; /* in an item */
-  unsigned band; /* tiles one below the other before the next column is begun */
-  unsigned parts; /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
-  int k, part_k;
-} gemmepi__sm80_params;
-
-/* The tensors of an element-wise operation, in the order of operations.cuh. */
-#define GEMMEPI__PARAMS_TENSORS 8
-#define GEMMEPI__PARAMS_AXES    8
-
-/* operations.cuh: what is the same for all indices. */
-typedef struct gemmepi__operation_params {
-  double parameter; /* of the activation */
-  double weight; /* LERP without w */
-  const float *scale;
-  void *amax; /* F64 where a is, else F32; 0 before the launch */
-} gemmepi__operation_params;
-
-/* elementwise.cu, gemmepi_contiguous */
-typedef struct gemmepi__contiguous_params {
-  gemmepi__operation_params operation;
-  void *data[GEMMEPI__PARAMS_TENSORS];
-  long long count;
-} gemmepi__contiguous_params;
-
-/* elementwise.cu, gemmepi_strided: strides in elements, of the tile's two axes and the others */
-typedef struct gemmepi__strided_params {
-  gemmepi__operation_params operation;
-  void *data[GEMMEPI__PARAMS_TENSORS];
-  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
-  long long extent_i, extent_j; /* of the first two axes */
-  unsigned extent[GEMMEPI__PARAMS_AXES]; /* of the others, from 2 on */
-  unsigned tiles_i, tiles_j; /* 32 bits: a 64-bit division costs a thread as much as its work */
-  int rank; /* 2 at least */
-} gemmepi__strided_params;
-
-/* sum.cu: axes of the sums that are made, and of what is added up, each from the innermost on */
-typedef struct gemmepi__axes {
-  long long extent[GEMMEPI__PARAMS_AXES];
-  long long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];
-  int rank;
-} gemmepi__axes;
-typedef struct gemmepi__sum_params {
-  gemmepi__operation_params operation;
-  void *data[GEMMEPI__PARAMS_TENSORS]; /* of the output: y's place, or partial sums [parts][sums] in F64 */
-  gemmepi__axes kept, summed;
-  long long kept_count,
-    summed_count; /* of vectors or elements along the innermost axis, times the other axes */
-  long long part_count; /* of summed_count, in one part */
-  unsigned kept_blocks; /* the grid is these times the parts */
-} gemmepi__sum_params;
-
-/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
-typedef struct gemmepi__scaled_params {
-  void *a, *y;
-  const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
-  float *y_scale; /* written */
-  void *amax;
-  long long extent[GEMMEPI__PARAMS_AXES];
-  long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
-  unsigned tiles[2];
-  int rank; /* 2 at least */
-} gemmepi__scaled_params;
-
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
 
@@ -10179,8 +10015,7 @@ static int gemmepi__task_is_exact(const gemmepi__task *task) {
 
 /* type_of_output: what operations.cuh takes an output for, 0 for its own. */
 static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
-  const gemmepi__nest *nest, int accumulator, int cast,
-  int type_of_output) {
+  const gemmepi__nest *nest, int accumulator, int cast, int type_of_output) {
   static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
   int t;
   gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
@@ -10193,8 +10028,7 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     int dtype = gemmepi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
     if (t >= GEMMEPI__OUT_Y && type_of_output)
       dtype = type_of_output;
-    gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t],
-      gemmepi__dtype((gemmepi_dtype)dtype)->name);
+    gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
   }
 }
 
@@ -10209,8 +10043,7 @@ static void gemmepi__name_operation(const gemmepi__task *task, int operation, co
   else if (task->activation)
     gemmepi__name_kernel(launch, "%s_%s_%s_%s", stem, activation, name, type);
   else if (from != to)
-    gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type,
-      gemmepi__dtype((gemmepi_dtype)to)->name);
+    gemmepi__name_kernel(launch, "%s_%s_%s_to_%s", stem, name, type, gemmepi__dtype((gemmepi_dtype)to)->name);
   else
     gemmepi__name_kernel(launch, "%s_%s_%s", stem, name, type);
 }
@@ -10223,12 +10056,10 @@ static int gemmepi__first_dtype(const gemmepi__nest *nest) {
 }
 
 /* Whether every vector of a tensor, `vector` elements along an axis, begins at a multiple of its size. */
-static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis,
-  int vector) {
+static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi__nest *nest, int t, int axis, int vector) {
   int64_t size = gemmepi__size_of(nest->dtype[t]), bytes = size * vector;
   int d;
-  if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes ||
-    nest->offset[t] % bytes)
+  if (axis >= nest->rank || nest->stride[t][axis] != 1 || task->alignment % bytes || nest->offset[t] % bytes)
     return 0;
   for (d = 0; d < nest->rank; d++)
     if (d != axis && nest->stride[t][d] * size % bytes)
@@ -10271,10 +10102,8 @@ static int64_t gemmepi__describe_contiguous(gemmepi__loop *loop, int vector, gem
   loop->contiguous.count = nest->extent[0];
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__LOOP_AT_ONCE);
-  gemmepi__append(defines,
-    "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
-  return gemmepi__divide_up(nest->extent[0],
-    (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
+  gemmepi__append(defines, "#define GEMMEPI_TILE 0\n#define GEMMEPI_PER_THREAD 0\n#define GEMMEPI_MODES 0\n");
+  return gemmepi__divide_up(nest->extent[0], (int64_t)GEMMEPI__ELEMENT_THREADS * vector * GEMMEPI__LOOP_AT_ONCE);
 }
 
 /* >>tiles */
@@ -10288,7 +10117,7 @@ static int gemmepi__fast_axis(const gemmepi__nest *nest, int t) {
   int fast = 0, d;
   for (d = 1; d < nest->rank; d++) {
     int64_t stride = gemmepi__magnitude(nest->stride[t][d]),
-      least = gemmepi__magnitude(nest->stride[t][fast]);
+        least = gemmepi__magnitude(nest->stride[t][fast]);
     if (stride && (!least || stride < least))
       fast = d;
   }
@@ -10316,7 +10145,7 @@ static int64_t gemmepi__use_of(const gemmepi__nest *nest, int elements, int tile
   if (tile > elements)
     return 0;
   return gemmepi__use_along(nest->extent[0], tile) *
-    gemmepi__use_along(axis ? nest->extent[axis] : 1, elements / tile);
+     gemmepi__use_along(axis ? nest->extent[axis] : 1, elements / tile);
 }
 
 static int64_t gemmepi__best_use(const gemmepi__nest *nest, int elements, int first, int last) {
@@ -10335,7 +10164,7 @@ static int64_t gemmepi__best_use(const gemmepi__nest *nest, int elements, int fi
  a quarter of any tile. Returns the use of the tiles, of 2^20. */
 static int64_t gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *second_axis) {
   static const int wide[] = {256, 512, 1024, 128, 64, 2048, 4096, 32, 16, 8},
-    square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
+        square[] = {64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096};
   const gemmepi__nest *nest = &loop->nest;
   int transposed = gemmepi__transposed_axis(nest), axis, i;
   int first = transposed ? transposed : nest->rank > 1, last = transposed ? transposed : nest->rank - 1;
@@ -10362,7 +10191,7 @@ static int64_t gemmepi__choose_tile(gemmepi__loop *loop, int elements, int *seco
 static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop, int t, int vector) {
   const gemmepi__nest *nest = &loop->nest;
   int64_t i = gemmepi__magnitude(nest->stride[t][0]),
-    j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
+      j = nest->rank > 1 ? gemmepi__magnitude(nest->stride[t][1]) : 0;
   if (gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
     return GEMMEPI__ALONG_VECTORS;
   if (i == 0 && t < GEMMEPI__OUT_Y)
@@ -10373,8 +10202,7 @@ static int gemmepi__mode_of(const gemmepi__task *task, const gemmepi__loop *loop
 }
 
 /* The number of blocks, or -1. */
-static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector,
-  gemmepi__text *defines) {
+static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop *loop, int vector, gemmepi__text *defines) {
   gemmepi__nest *nest = &loop->nest;
   gemmepi__strided_params *params = &loop->strided;
   /* the more tensors, the fewer elements fit registers */
@@ -10382,8 +10210,7 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
   int per_thread = vector * (inputs == 4 ? 1 : inputs > 1 || vector == 8 ? 2 : 4);
   unsigned modes = 0;
   int64_t blocks, tiles_i, tiles_j;
-  for (;
-    gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second) < GEMMEPI__FULL_USE / 2 &&
+  for (; gemmepi__choose_tile(loop, GEMMEPI__ELEMENT_THREADS * per_thread, &second) < GEMMEPI__FULL_USE / 2 &&
     per_thread > vector;)
     per_thread /= 2; /* small matrices leave large tiles empty */
   if (second > 1)
@@ -10427,8 +10254,7 @@ static gemmepi_status gemmepi__describe_loop(const gemmepi__task *task, uint32_t
   int vector;
   gemmepi__take_nest(task, outputs, &loop->nest);
   vector = gemmepi__vector_of(gemmepi__largest_size(&loop->nest, ~0u));
-  gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator,
-    gemmepi__loop_cast(task), 0);
+  gemmepi__append_operation(defines, task, task->operation, &loop->nest, task->accumulator, gemmepi__loop_cast(task), 0);
   if (gemmepi__is_contiguous(task, &loop->nest, vector))
     blocks = gemmepi__describe_contiguous(loop, vector, defines);
   else
@@ -10448,19 +10274,15 @@ static gemmepi_status gemmepi__build_loop(gemmepi_context *context, const gemmep
   gemmepi_status status = gemmepi__describe_loop(task, outputs, loop, &defines);
   if (status)
     return status;
-  gemmepi__name_operation(task, task->operation,
-    loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
-    gemmepi__first_dtype(&loop->nest),
-    task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
-      : gemmepi__first_dtype(&loop->nest),
-    &loop->launch);
+  gemmepi__name_operation(task, task->operation, loop->is_contiguous ? "gemmepi_elementwise" : "gemmepi_strided",
+    gemmepi__first_dtype(&loop->nest), task->operation == GEMMEPI_OP_CAST ? loop->nest.dtype[GEMMEPI__OUT_Y]
+    : gemmepi__first_dtype(&loop->nest), &loop->launch);
   return gemmepi__get_kernel(context, "elementwise.cu", prologue,
     loop->is_contiguous ? "gemmepi_contiguous" : "gemmepi_strided", &loop->launch);
 }
 
 static gemmepi_status gemmepi__run_loop(const gemmepi_context *context, const gemmepi__loop *loop,
-  const gemmepi__operation_params *operation, void *const *pointers,
-  gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers, gemmepi_stream stream) {
   static const char what[] = "an element-wise operation";
   gemmepi__contiguous_params contiguous;
   gemmepi__strided_params strided;
@@ -10513,8 +10335,7 @@ static void gemmepi__take_axes(const gemmepi__nest *nest, int summed, gemmepi__a
 static int gemmepi__sums_vectors(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
   int t;
   for (t = 0; t < GEMMEPI__OUT_Y; t++)
-    if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 &&
-      !gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
+    if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 && !gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
       return 0;
   return vector > 1;
 }
@@ -10534,8 +10355,7 @@ static unsigned gemmepi__lanes_of_line(int64_t lines) {
 }
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
-static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted,
-  int64_t *parts) {
+static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted, int64_t *parts) {
   gemmepi__sum_params *params = &step->params;
   int64_t innermost = gemmepi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
   params->kept_count = gemmepi__nest_count(&step->nest, 0);
@@ -10588,13 +10408,10 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
   gemmepi__take_axes(nest, 0, &step->params.kept);
   gemmepi__take_axes(nest, 1, &step->params.summed);
   status = gemmepi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
-  gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0,
-    of);
+  gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
   gemmepi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
-  gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
-  gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n",
-    *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
+  gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+  gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
   gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
   gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__SUM_AT_ONCE);
@@ -10604,8 +10421,7 @@ static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int opera
 }
 
 static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const gemmepi__task *task,
-  int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
-  int64_t *parts) {
+  int operation, int64_t blocks_wanted, gemmepi__sum_step *step, int64_t *parts) {
   char prologue[1024];
   gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
@@ -10618,8 +10434,7 @@ static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const ge
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
-static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts,
-  gemmepi__sum_step *second) {
+static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts, gemmepi__sum_step *second) {
   const gemmepi__nest *from = &first->nest;
   gemmepi__nest *nest = &second->nest;
   int64_t dense = 1;
@@ -10668,19 +10483,17 @@ static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const ge
     status = gemmepi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
   }
   if (!status)
-    status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first,
-      &parts);
+    status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first, &parts);
   return status;
 }
 
 /* partials: workspace of partial_bytes */
 static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
-  const gemmepi__operation_params *operation, void *const *pointers,
-  void *partials, gemmepi_stream stream) {
+  const gemmepi__operation_params *operation, void *const *pointers, void *partials, gemmepi_stream stream) {
   static const char what[] = "a sum over axes";
   gemmepi__sum_params params = sum->first.params;
   void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
-    sum->first.nest.offset[sum->first.output];
+        sum->first.nest.offset[sum->first.output];
   gemmepi_status status;
   params.operation = *operation;
   gemmepi__fill_pointers(&sum->first.nest, pointers, params.data);
@@ -10722,15 +10535,14 @@ static int gemmepi__is_scaled(const gemmepi__task *task) {
 static int64_t gemmepi__scale_count(const gemmepi__task *task) {
   int k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
   int64_t last = task->rank ? task->shape[task->rank - 1] : 1,
-    other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
+      other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
   int64_t rows = k_is_rows ? last : other,
-    steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
+      steps = gemmepi__divide_up(k_is_rows ? other : last, GEMMEPI__SCALED_TILE);
   int64_t count = task->scale_mode == GEMMEPI_SCALE_OUTER        ? rows
-    : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
-    : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
-      ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE),
-        gemmepi__times(gemmepi__divide_up(steps, 4), 4))
-      : 1;
+        : task->scale_mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__times(rows, steps)
+        : task->scale_mode == GEMMEPI_SCALE_BLOCK_128
+        ? gemmepi__times(gemmepi__divide_up(rows, GEMMEPI__SCALED_TILE), gemmepi__times(gemmepi__divide_up(steps, 4), 4))
+        : 1;
   for (d = 0; d < task->rank - 2 && task->scale_mode > GEMMEPI_SCALE_TENSOR; d++)
     count = gemmepi__times(count, task->shape[d]);
   return count;
@@ -10753,8 +10565,7 @@ static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemme
 }
 
 /* Whether a run of `vector` elements along the fast axis begins at a multiple of its size. */
-static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params,
-  int tensor, int vector) {
+static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params, int tensor, int vector) {
   const gemmepi__operand *operand = &task->operands[tensor];
   const long long *stride = tensor == GEMMEPI__IN_A ? params->stride_a : params->stride_y;
   int64_t size = gemmepi__size_of(operand->dtype), bytes = size * vector;
@@ -10773,12 +10584,9 @@ typedef struct gemmepi__scaled_way {
   int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
-static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
-  const gemmepi__scaled_way *way) {
-  gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
-  gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
+static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task, const gemmepi__scaled_way *way) {
+  gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
+  gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
   gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
   gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
@@ -10797,8 +10605,7 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
   launch->threads_x = (unsigned)(4 * way->slow);
   launch->threads_y = 1;
   gemmepi__name_operation(task, task->operation, way->stores ? "gemmepi_scaled" : "gemmepi_scaled_amax",
-    task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
-    launch);
+    task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype, launch);
   return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
@@ -10814,13 +10621,13 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   int64_t blocks = 1;
   gemmepi__take_scaled_axes(task, 0, params);
   fast = params->stride_y[1] &&
-    gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
+     gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
   gemmepi__take_scaled_axes(task, fast, params);
   first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
   first->slow = task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
-    (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
-    ? GEMMEPI__SCALED_TILE
-    : GEMMEPI__SCALED_TILE / 2;
+        (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
+        ? GEMMEPI__SCALED_TILE
+        : GEMMEPI__SCALED_TILE / 2;
   step->tile_slow = first->slow;
   for (d = 0; d < params->rank && blocks > 0; d++) {
     int64_t tile = d == 0 ? GEMMEPI__SCALED_TILE : first->slow;
@@ -10840,22 +10647,21 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
     step->partial_bytes = step->amax_bytes;
   first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
-    gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
+        gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
   first->scale = GEMMEPI__AS_IT_IS;
   first->amax = 1;
   first->stores = 0;
   *second = *first;
   second->scale = step->is_two                         ? GEMMEPI__FROM_AMAX
-    : makes_scale                        ? GEMMEPI__FROM_TILE
-    : (task->flags & GEMMEPI_CAST_SCALE) ? GEMMEPI__GIVEN
-      : GEMMEPI__AS_IT_IS;
+        : makes_scale                        ? GEMMEPI__FROM_TILE
+        : (task->flags & GEMMEPI_CAST_SCALE) ? GEMMEPI__GIVEN
+        : GEMMEPI__AS_IT_IS;
   second->amax = (task->flags & GEMMEPI_CAST_AMAX) && !step->is_two;
   second->stores = 1;
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
-  gemmepi__scaled_step *step) {
+static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task, gemmepi__scaled_step *step) {
   gemmepi__scaled_way first, second;
   gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
   if (!status && step->is_two)
@@ -10864,15 +10670,13 @@ static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemm
 }
 
 /* Sets the numbers that launches take the largest of to 0. */
-static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes,
-  gemmepi_stream stream) {
+static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, void *amax, size_t bytes, gemmepi_stream stream) {
   int result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)amax, 0, bytes, stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
-  const gemmepi_elementwise_args *args, void *const *pointers,
-  void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers, void *workspace, gemmepi_stream stream) {
   static const char what[] = "a cast with scales";
   gemmepi__scaled_params params = cast->params;
   gemmepi_status status = GEMMEPI_OK;
@@ -11012,8 +10816,7 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
-  const gemmepi_elementwise_desc *desc,
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   gemmepi_plan **result) {
   gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
@@ -11041,11 +10844,10 @@ typedef struct gemmepi__numbers_row {
 } gemmepi__numbers_row;
 
 static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
-  {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
-  {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+        {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
+        {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
-static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args) {
+static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan, const gemmepi_elementwise_args *args) {
   const gemmepi__task *task = &plan->task;
   const void *given[3];
   int64_t count = gemmepi__scale_count(task);
@@ -11069,14 +10871,11 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
       if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
         base + (uintptr_t)plan->reach[t].low < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
-          row->name, given[i], (gemmepi__ull)(end - begin),
-          gemmepi__tensor_names[t]);
+          row->name, given[i], (gemmepi__ull)(end - begin), gemmepi__tensor_names[t]);
     }
-    if (i < 2 && given[i] && given[2] &&
-      begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
+    if (i < 2 && given[i] && given[2] && begin < (uintptr_t)given[2] + (uintptr_t)count * gemmepi__amax_size(task) &&
       (uintptr_t)given[2] < end)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name,
-        given[i], given[2]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name, given[i], given[2]);
   }
   return GEMMEPI_OK;
 }
@@ -11085,18 +10884,16 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
 static int gemmepi__is_in_place(const gemmepi__task *task, int output, int input) {
   const gemmepi__operand *p = &task->operands[output], *q = &task->operands[input];
   return input < GEMMEPI__OUT_Y && !p->is_sum && p->dtype == q->dtype && !gemmepi__is_scaled(task) &&
-    memcmp(p->stride, q->stride, sizeof p->stride) == 0;
+     memcmp(p->stride, q->stride, sizeof p->stride) == 0;
 }
 
-static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers,
-  int output, int other) {
+static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan, void *const *pointers, int output, int other) {
   const gemmepi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
   intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
   intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
   int64_t distance;
   int shares;
-  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
-    q->low == q->high)
+  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high || q->low == q->high)
     return GEMMEPI_OK;
   distance = q_base + plan->task.operands[other].offset - (p_base + plan->task.operands[output].offset);
   if (distance == 0 && gemmepi__is_in_place(&plan->task, output, other))
@@ -11104,17 +10901,14 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
   shares = gemmepi__layouts_share(&p->layout, &q->layout, distance);
   if (!shares)
     return GEMMEPI_OK;
-  return gemmepi__fail(
-    GEMMEPI_INVALID_ARGUMENT,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
     "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
     gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
-    gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base,
-    gemmepi__if_undecided(shares));
+    gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base, gemmepi__if_undecided(shares));
 }
 
-static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, int one_shot,
-  void *const *pointers) {
+static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *plan, int one_shot, void *const *pointers) {
   const gemmepi__task *task = &plan->task;
   gemmepi_status status = GEMMEPI_OK;
   int t, other;
@@ -11122,19 +10916,15 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
     int given = (int)(task->given >> t & 1), size = gemmepi__size_of(task->operands[t].dtype);
     int alignment = size > task->alignment ? size : task->alignment;
     if (!given && pointers[t])
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given, but the plan has no such tensor",
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor",
         gemmepi__tensor_names[t]);
     if (!given)
       continue;
     if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        one_shot ? "%s.data is NULL, and so is args.%s"
-          : "args.%s is NULL; a plan's run does not take a tensor's own data",
-        gemmepi__tensor_names[t], gemmepi__tensor_names[t]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, one_shot ? "%s.data is NULL, and so is args.%s"
+        : "args.%s is NULL; a plan's run does not take a tensor's own data", gemmepi__tensor_names[t], gemmepi__tensor_names[t]);
     if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
-      return gemmepi__fail(
-        GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
+      return gemmepi__fail(GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
         gemmepi__tensor_names[t], pointers[t], alignment,
         alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
   }
@@ -11147,8 +10937,7 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
 
 /* >>running */
 
-static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
-  void *pointers[GEMMEPI__TENSORS]) {
+static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
   const void *inputs[GEMMEPI__OUT_Y];
   inputs[GEMMEPI__IN_A] = args->a;
   inputs[GEMMEPI__IN_B] = args->b;
@@ -11162,8 +10951,7 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
 }
 
 static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers,
-  void *workspace, gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers, void *workspace, gemmepi_stream stream) {
   gemmepi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
@@ -11174,19 +10962,16 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
   operation.scale = args->scale;
   operation.amax = args->amax;
   for (i = 0; i < plan->sum_count && !status; i++)
-    status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace,
-      stream);
+    status = gemmepi__run_axis_sum(plan->base.context, &plan->sums[i], &operation, pointers, workspace, stream);
   if (!status && operation.amax)
-    status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task),
-      stream);
+    status = gemmepi__clear_numbers(plan->base.context, operation.amax, gemmepi__amax_size(&plan->task), stream);
   if (!status && plan->loop.launch.function)
     status = gemmepi__run_loop(plan->base.context, &plan->loop, &operation, pointers, stream);
   return status;
 }
 
 /* Workspace is an output like any other. */
-static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args,
+static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
   void *const *pointers) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
   int t;
@@ -11197,23 +10982,18 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
   for (t = 0; t < GEMMEPI__TENSORS; t++) {
     uintptr_t base =
       gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
-    if (base && begin < base + (uintptr_t)plan->reach[t].high &&
-      base + (uintptr_t)plan->reach[t].low < end)
+    if (base && begin < base + (uintptr_t)plan->reach[t].high && base + (uintptr_t)plan->reach[t].low < end)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s",
-        args->workspace, (gemmepi__ull)plan->workspace_size,
-        gemmepi__tensor_names[plan->task.operands[t].pointer]);
+        args->workspace, (gemmepi__ull)plan->workspace_size, gemmepi__tensor_names[plan->task.operands[t].pointer]);
   }
-  if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
-    (uintptr_t)args->y_scale < end)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
+  if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) && (uintptr_t)args->y_scale < end)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
       args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers,
-  gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, void *const *pointers, gemmepi_stream stream) {
   gemmepi__block *block;
   gemmepi_status status;
   if (plan->workspace_size == 0)
@@ -11222,8 +11002,7 @@ static gemmepi_status gemmepi__launch_elementwise(const gemmepi__elementwise_pla
     status = gemmepi__check_own_workspace(plan, args, pointers);
     return status ? status : gemmepi__launch_all(plan, args, pointers, args->workspace, stream);
   }
-  block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size,
-    "gemmepi_plan_prepare");
+  block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream), plan->workspace_size, "gemmepi_plan_prepare");
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
   status = gemmepi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
@@ -11247,8 +11026,7 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
 
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, int one_shot,
-  gemmepi_stream stream) {
+  const gemmepi_elementwise_args *args, int one_shot, gemmepi_stream stream) {
   void *pointers[GEMMEPI__TENSORS];
   gemmepi__entry entry;
   gemmepi_status status;
@@ -11256,12 +11034,9 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
   if (args->weight != 0 && gemmepi__task_has(&plan->task, GEMMEPI__IN_W))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL",
-      args->weight);
-  if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP &&
-    plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.weight is %g; the operation %s has none: leave it 0", args->weight,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL", args->weight);
+  if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP && plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0", args->weight,
       gemmepi__operation(plan->task.operation)->name);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, one_shot, pointers);
@@ -11271,8 +11046,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
     return status;
 #ifndef GEMMEPI_NO_HOST
   if (plan->route == GEMMEPI_ROUTE_HOST) {
-    gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale,
-      args->amax);
+    gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale, args->amax);
     return GEMMEPI_OK;
   }
 #endif
@@ -11287,16 +11061,14 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
-  const gemmepi_elementwise_args *args,
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
   gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
   return status ? status
-    : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
+        : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
 }
 
-static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
-  gemmepi_stream stream) {
+static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan, gemmepi_stream stream) {
   return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
 }
 
@@ -11377,8 +11149,7 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
 /* >>short calls */
 
 /* Zeroed, but for what the operation is. */
-static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
-  const gemmepi_tensor *y) {
+static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a, const gemmepi_tensor *y) {
   gemmepi_elementwise_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.operation = operation;
@@ -11394,8 +11165,7 @@ static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double param
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
-  double parameter, const gemmepi_tensor *a,
-  const gemmepi_tensor *y, gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11403,9 +11173,7 @@ GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_
 }
 
 GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context, gemmepi_epilogue activation,
-  double parameter, const gemmepi_tensor *a,
-  const gemmepi_tensor *dy, const gemmepi_tensor *da,
-  gemmepi_stream stream) {
+  double parameter, const gemmepi_tensor *a, const gemmepi_tensor *dy, const gemmepi_tensor *da, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
   desc.activation = activation;
   gemmepi__take_parameter(&desc, parameter);
@@ -11415,8 +11183,7 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 }
 
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
-  const gemmepi_tensor *a, const gemmepi_tensor *b,
-  const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *a, const gemmepi_tensor *b, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
   desc.activation = activation;
   desc.axis = split_dim;
@@ -11425,8 +11192,7 @@ GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilo
 }
 
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
-  const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
-  const gemmepi_tensor *y, gemmepi_stream stream) {
+  const gemmepi_tensor *b, const gemmepi_tensor *w, double weight, const gemmepi_tensor *y, gemmepi_stream stream) {
   gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
   gemmepi_elementwise_args args;
   memset(&args, 0, sizeof args);
@@ -11455,7 +11221,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
   int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
-    (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+        (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
     i;
   if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
     launches++; /* clearing it */
@@ -11502,8 +11268,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
 
 static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
   const gemmepi__operand *operand = &task->operands[t];
-  gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t],
-    gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+  gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
   gemmepi__append_shape(text, task->rank, operand->stride);
   if (operand->pointer != t)
     gemmepi__append(text, ", the second operand in %s", gemmepi__tensor_names[operand->pointer]);
@@ -11512,23 +11277,19 @@ static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *ta
 
 static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
   static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
-    "transposed, element by element", "transposed"};
+        "transposed, element by element", "transposed"};
   const gemmepi__nest *nest = &plan->loop.nest;
   int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
   if (plan->loop.is_contiguous) {
-    gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
-      (long long)nest->extent[0], vector);
+    gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n", (long long)nest->extent[0], vector);
     return;
   }
-  gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
-    plan->loop.tile_j, plan->loop.tile_i);
+  gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank, plan->loop.tile_j, plan->loop.tile_i);
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__nest_has(nest, t))
-      gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
-        modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
-  gemmepi__append(text, " not contiguous: %s\n",
-    nest->rank > 1 ? "the tensors do not merge into one line"
-      : "a tensor is not dense or not aligned");
+      gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t], modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
+  gemmepi__append(text, " not contiguous: %s\n", nest->rank > 1 ? "the tensors do not merge into one line"
+    : "a tensor is not dense or not aligned");
 }
 
 static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
@@ -11551,8 +11312,7 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
     const gemmepi__axis_sum *sum = &plan->sums[i];
     gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
       gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
-      (long long)gemmepi__nest_count(&sum->first.nest, 1),
-      sum->first.is_kept ? "kept" : "added up",
+      (long long)gemmepi__nest_count(&sum->first.nest, 1), sum->first.is_kept ? "kept" : "added up",
       sum->second.launch.function ? "by way of partial sums" : "one launch");
   }
   if (plan->loop.launch.function)
@@ -11592,8 +11352,7 @@ static void gemmepi__reduce_prologue(const gemmepi__addends *x, int rows, char *
   gemmepi__text text = gemmepi__text_in(data, size);
   gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
-  gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
+  gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", x->accumulate, rows);
 }
 
@@ -11611,8 +11370,7 @@ static gemmepi_status gemmepi__build_sum(gemmepi_context *context, const gemmepi
   launch->threads_y = x->along_rows ? 1 : (unsigned)rows;
   gemmepi__reduce_prologue(x, rows, prologue, sizeof prologue);
   gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
-    gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
-    gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
+    gemmepi__dtype((gemmepi_dtype)x->dtype)->name, gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
   return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
     x->along_rows ? "gemmepi_sum_rows" : "gemmepi_sum_columns", launch);
 }
@@ -11650,13 +11408,12 @@ static gemmepi_status gemmepi__build_sums_of(gemmepi_context *context, const gem
   first->out_stride = lines == 1 ? out->batch_stride : out->length;
   status = gemmepi__build_sum(context, &x, first, &sums->first);
   return status || lines == 1 ? status
-    : gemmepi__build_sum_of_lines(context, problem, results, lines, sums);
+        : gemmepi__build_sum_of_lines(context, problem, results, lines, sums);
 }
 
 /* Divides the rows of an item so that there are some four blocks for each multiprocessor, of at least 512 rows
  each: fewer are not worth the second launch. */
-static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items,
-  gemmepi__reduce_params *params) {
+static void gemmepi__choose_parts(const gemmepi_context *context, int64_t items, gemmepi__reduce_params *params) {
   int64_t tiles = gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t there = gemmepi__times(tiles, items);
   int64_t wanted = gemmepi__divide_up(4 * (int64_t)context->multiprocessors, there ? there : 1);
@@ -11711,8 +11468,7 @@ static gemmepi_status gemmepi__build_sums(gemmepi_context *context, const gemmep
 static size_t gemmepi__line_bytes(const gemmepi__problem *problem, unsigned row_tiles) {
   if (!gemmepi__has(problem, GEMMEPI_BGRAD))
     return 0;
-  return gemmepi__bytes_for(
-    gemmepi__times(gemmepi__times(problem->batch, row_tiles), problem->views[GEMMEPI__BIAS_GRAD].length),
+  return gemmepi__bytes_for(gemmepi__times(gemmepi__times(problem->batch, row_tiles), problem->views[GEMMEPI__BIAS_GRAD].length),
     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
@@ -11730,14 +11486,13 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
 
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
   return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
-    ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
-    : 0;
+       ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
+       : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
 static gemmepi_status gemmepi__run_sums(const gemmepi_context *context, const gemmepi__sums *sums,
-  const gemmepi__arguments *arguments, void *left, void *between,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *left, void *between, gemmepi_stream stream) {
   static const char what[] = "the sums of bias_grad";
   gemmepi__reduce_params params = sums->first_params;
   void *bias_grad = arguments->pointers[GEMMEPI__BIAS_GRAD];
@@ -11783,10 +11538,29 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
   return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
+/* Where the launch parameters have the operands, and what defines call the types of matrices. */
+#define GEMMEPI__EPILOGUE_PLACE(name) offsetof(gemmepi__epilogue_params, name)
+static const struct {
+  int operand;
+  const char *name;
+  size_t place;
+} gemmepi__epilogue_matrices[] = {{GEMMEPI__C, "C", GEMMEPI__EPILOGUE_PLACE(c)},
+        {GEMMEPI__D, "D", GEMMEPI__EPILOGUE_PLACE(d)},
+        {GEMMEPI__BIAS, "BIAS", GEMMEPI__EPILOGUE_PLACE(bias)},
+        {GEMMEPI__AUX, "AUX", GEMMEPI__EPILOGUE_PLACE(aux)},
+        {GEMMEPI__RESIDUAL, "RESIDUAL", GEMMEPI__EPILOGUE_PLACE(residual)}};
+static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
+        GEMMEPI__EPILOGUE_PLACE(scale_a),
+        GEMMEPI__EPILOGUE_PLACE(scale_b),
+        GEMMEPI__EPILOGUE_PLACE(scale_c),
+        GEMMEPI__EPILOGUE_PLACE(scale_d),
+        GEMMEPI__EPILOGUE_PLACE(scale_aux),
+        GEMMEPI__EPILOGUE_PLACE(scale_residual)};
+
 /* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE \
   (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
-  GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
+    GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* Whether the short form of the activation is off by more than a few units of F32: a product's bound leaves no room for
  that. The derivatives' are not. */
@@ -11803,8 +11577,8 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
  where it cancels the activation, and in sums of few values. */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
   return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
-    gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-    (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
+     gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+     (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
 }
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
@@ -11812,8 +11586,8 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
 #define GEMMEPI__LONG_SUM 768
 static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
   return gemmepi__activation_has(problem->epilogue, GEMMEPI__HAS_FORM_OF_LONG_SUMS) &&
-    !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
-    problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
+     !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
+     problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
 }
 
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
@@ -11826,9 +11600,13 @@ static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
 static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, int named, char data[160]) {
   gemmepi__text text = gemmepi__text_in(data, 160);
   const char *type = gemmepi__type_name(problem, GEMMEPI__D);
+  int operand;
   if (strcmp(type, gemmepi__dtype((gemmepi_dtype)named)->name) != 0)
     gemmepi__append(&text, "_to_%s", type);
   gemmepi__append_epilogue_words(&text, problem->epilogue & GEMMEPI__KERNEL_EPILOGUE);
+  for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+    if (gemmepi__has_operand(problem, operand))
+      gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
   return data;
 }
 
@@ -11837,19 +11615,15 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
   int aligned, int scale_a, int scale_b) {
   const gemmepi__view *views = problem->views;
   int scales = (views[GEMMEPI__C].scale ? 1 : 0) | (views[GEMMEPI__D].scale ? 2 : 0) |
-    (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
+        (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
   int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
-    gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
-  gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
-    (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
-  gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
-    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
-  gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
-  gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
-  gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
-  gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
-  gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
-    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+       gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+  size_t i;
+  gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n", (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
+  gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+    gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gemmepi__epilogue_matrices[i].name,
+      gemmepi__type_name(problem, gemmepi__epilogue_matrices[i].operand));
   gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
   gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
   gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
@@ -11859,6 +11633,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
   gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
   if (gemmepi__mask_is_aligned(problem))
     gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
+  if (gemmepi__extras(problem))
+    gemmepi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gemmepi__extras(problem));
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -11867,7 +11643,7 @@ static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemm
   int64_t unit = view->bits < 16 ? view->bits : 16, line = view->ld * view->bits / 8;
   int64_t item = view->batch_stride * view->bits / 8;
   return view->alignment % unit == 0 && (view->lines <= 1 || line % unit == 0) &&
-    (problem->batch <= 1 || item % unit == 0);
+     (problem->batch <= 1 || item % unit == 0);
 }
 
 /* Whether that holds for every tensor that the epilogue reads or writes. */
@@ -11879,30 +11655,33 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
     if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
       !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
       return 0;
+  for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+    if (gemmepi__has_operand(problem, operand) && gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
+      !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+      return 0;
   return 1;
 }
 
-static gemmepi__kernel_scale gemmepi__kernel_scale_of(const gemmepi__problem *problem, int operand) {
-  gemmepi__kernel_scale scale;
-  scale.data = NULL;
-  scale.stride = problem->views[GEMMEPI__SCALE_OF(operand)].batch_stride;
-  return scale;
+static gemmepi__kernel_matrix *gemmepi__epilogue_matrix(gemmepi__epilogue_params *params, size_t i) {
+  return (gemmepi__kernel_matrix *)(void *)((char *)params + gemmepi__epilogue_matrices[i].place);
+}
+
+static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *params, size_t i) {
+  return (gemmepi__kernel_scale *)(void *)((char *)params + gemmepi__epilogue_scales[i]);
 }
 
 /* All but pointers, scalars and tiles. */
-static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
+static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params,
+  gemmepi__kernel_matrix *extras) {
   const gemmepi__view *views = problem->views;
-  params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
-  params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
-  params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
-  params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
-  params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
-  params->scale_a = gemmepi__kernel_scale_of(problem, GEMMEPI__A);
-  params->scale_b = gemmepi__kernel_scale_of(problem, GEMMEPI__B);
-  params->scale_c = gemmepi__kernel_scale_of(problem, GEMMEPI__C);
-  params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
-  params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
-  params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+    *gemmepi__epilogue_matrix(params, i) =
+      gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+    gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
+  for (i = 0; i < GEMMEPI__EXTRAS; i++)
+    extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
   params->parameter = problem->parameter;
   params->m = problem->m;
   params->n = gemmepi__half_columns(problem);
@@ -11910,19 +11689,15 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-  gemmepi__epilogue_params *params) {
+  gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras) {
   void *const *pointers = arguments->pointers;
-  params->c.data = pointers[GEMMEPI__C];
-  params->d.data = pointers[GEMMEPI__D];
-  params->bias.data = pointers[GEMMEPI__BIAS];
-  params->aux.data = pointers[GEMMEPI__AUX];
-  params->residual.data = pointers[GEMMEPI__RESIDUAL];
-  params->scale_a.data = (const float *)pointers[GEMMEPI__SCALE_A];
-  params->scale_b.data = (const float *)pointers[GEMMEPI__SCALE_B];
-  params->scale_c.data = (const float *)pointers[GEMMEPI__SCALE_C];
-  params->scale_d.data = (const float *)pointers[GEMMEPI__SCALE_D];
-  params->scale_aux.data = (const float *)pointers[GEMMEPI__SCALE_AUX];
-  params->scale_residual.data = (const float *)pointers[GEMMEPI__SCALE_RESIDUAL];
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+    gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+    gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
+  for (i = 0; i < GEMMEPI__EXTRAS; i++)
+    extras[i].data = pointers[GEMMEPI__FIRST_EXTRA + i];
   params->amax_d = pointers[GEMMEPI__AMAX_D];
   params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
   params->partials = partials;
@@ -11943,8 +11718,7 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
   int operand, result = 0;
   for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
     if (gemmepi__has_operand(problem, operand))
-      result = context->driver.memset_d8_async(
-        (gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
+      result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
         (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
@@ -12019,10 +11793,9 @@ static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi
   return rows;
 }
 
-static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__pass *pass) {
+static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__pass *pass) {
   int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
-    row_tiles, tiles;
+      row_tiles, tiles;
   unsigned threads_x = 1, threads_y;
   int steps;
   while (threads_x < 32 && (int64_t)threads_x < chunks)
@@ -12047,19 +11820,16 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
   return GEMMEPI_OK;
 }
 
-static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
-  int applied) {
+static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts, int applied) {
   int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
-  gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
-    parts);
+  gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0, parts);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
 }
 
 /* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
  has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__view *product, int parts, int applied,
-  gemmepi__pass *pass) {
+  const gemmepi__view *product, int parts, int applied, gemmepi__pass *pass) {
   char prologue[1024], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
@@ -12068,7 +11838,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   if (status)
     return status;
   pass->applied = applied;
-  gemmepi__fill_epilogue(problem, &pass->params.epilogue);
+  gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras);
   pass->params.product = gemmepi__kernel_matrix_of(product);
   pass->params.part = pass->params.product.stride;
   pass->params.product.stride *= parts;
@@ -12076,11 +11846,9 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   /* the product has taken scales that change along k */
   gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
-  gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
+  gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
   gemmepi__append_pass_defines(&text, problem, parts, applied);
-  gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
-    gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
+  gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
     gemmepi__name_of_epilogue(problem, product->dtype, words));
   return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
@@ -12097,10 +11865,9 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int pa
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-  const gemmepi__arguments *arguments, void *product, void *partials,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, void *product, void *partials, gemmepi_stream stream) {
   gemmepi__pass_params params = pass->params;
-  gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
+  gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras);
   params.product.data = product;
   return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
@@ -12156,14 +11923,12 @@ static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t
 
 /* The copy of an operand as `view`; its kernel has so many blocks. */
 static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
-  const gemmepi__view *view, int64_t blocks,
-  gemmepi__convert *convert) {
+  const gemmepi__view *view, int64_t blocks, gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
   int64_t size = view->bits / 8;
   if (view->bytes / size / 16 >
     from->bytes + 4096) /* items overlap: they would be written out one by one */
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "an operand's items overlap, and converted they would be far larger");
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand's items overlap, and converted they would be far larger");
   convert->bytes = gemmepi__bytes_for(view->bytes, 1);
   convert->params.x = gemmepi__kernel_matrix_of(from);
   convert->params.out = gemmepi__kernel_matrix_of(view);
@@ -12182,8 +11947,7 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
 static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
   gemmepi__view *view, gemmepi__convert *convert) {
   *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
-  return gemmepi__lay_out_copy(
-    problem, operand, view,
+  return gemmepi__lay_out_copy(problem, operand, view,
     gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
 }
 
@@ -12199,8 +11963,7 @@ static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gem
   gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-  gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
-    gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
+  gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s", gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
     gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
@@ -12221,7 +11984,7 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
   status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
   gemmepi__pack_prologue(prologue, sizeof prologue);
   return status ? status
-    : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
+        : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
 static void gemmepi__transpose_prologue(char *data, size_t size) {
@@ -12244,8 +12007,7 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
   status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
   gemmepi__transpose_prologue(prologue, sizeof prologue);
   return status ? status
-    : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
-      &pack->launch);
+        : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose", &pack->launch);
 }
 
 static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
@@ -12314,8 +12076,7 @@ static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candi
 }
 
 /* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
-static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates,
-  gemmepi_route route) {
+static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates, gemmepi_route route) {
   const gemmepi__candidate *least = NULL;
   int i;
   for (i = 0; i < candidates->count; i++) {
@@ -12446,10 +12207,10 @@ typedef struct gemmepi__sm90 {
 /* Whether TMA takes a matrix of so many bits an element as it lies. */
 static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
   int64_t unit = 128 / bits,
-    most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
+      most = ((int64_t)1 << 42) / bits; /* elements: a stride has fewer than 2^40 bytes */
   return view->bits == bits && view->alignment % 16 == 0 &&
-    (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
-    (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
+     (view->lines <= 1 || (view->ld % unit == 0 && view->ld <= most)) &&
+     (problem->batch <= 1 || (view->batch_stride % unit == 0 && view->batch_stride <= most));
 }
 
 /* F32 operands multiplied as TF32. */
@@ -12459,11 +12220,8 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 
 /* What the kernels multiply. */
 static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
-  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-    problem->common == GEMMEPI_F16   ? "f16"
-    : problem->common == GEMMEPI_F32 ? "tf32"
-      : "bf16",
-    (int)problem->views[GEMMEPI__A].bits / 8);
+  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n", problem->common == GEMMEPI_F16   ? "f16"
+    : problem->common == GEMMEPI_F32 ? "tf32" : "bf16", (int)problem->views[GEMMEPI__A].bits / 8);
 }
 
 /* Stages that all of k fills. */
@@ -12490,8 +12248,7 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   if (context->arch != 90)
     return "its kernel is for compute capability 9.0";
-  if (a->dtype != b->dtype ||
-    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
+  if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
     return "a and b are not both BF16, both F16 or both F32 with TF32";
   if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
     return "wgmma takes TF32 only where the elements along k lie side by side";
@@ -12516,7 +12273,7 @@ static int gemmepi__box_bits(const gemmepi__problem *problem) {
  extents of its map say. */
 static int gemmepi__moves_box(const gemmepi__problem *problem, int operand, int bits) {
   return gemmepi__half_columns(problem) * bits % 128 == 0 &&
-    gemmepi__tma_takes(problem, &problem->views[operand], bits);
+     gemmepi__tma_takes(problem, &problem->views[operand], bits);
 }
 
 /* Results of so many bits: bits 1 D, 2 AUX. */
@@ -12559,15 +12316,13 @@ static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
 /* Tiles along the axis that a sum of an operand is not of: in each, three warps add up 16 lines of the operand's tile at most. */
 static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return gemmepi__has(problem, GEMMEPI_BGRAD_A)
-    ? gemmepi__divide_up(gemmepi__half_columns(problem),
-      shape->tile_n / gemmepi__halves_in(problem))
-    : gemmepi__divide_up(problem->m, shape->tile_m);
+       ? gemmepi__divide_up(gemmepi__half_columns(problem), shape->tile_n / gemmepi__halves_in(problem))
+       : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
 /* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
-static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-  int applied) {
+static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
   if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
     GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
@@ -12604,9 +12359,8 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
-  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-    !problem->views[GEMMEPI__A].transposed) ||
-    gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
+  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m, !problem->views[GEMMEPI__A].transposed) ||
+     gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
 /* >>shared memory */
@@ -12621,8 +12375,8 @@ static unsigned gemmepi__sm90_stage_bytes(const gemmepi__sm90_shape *shape) {
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
 static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
-    (fused->loaded & 1) && !(fused->copied & 1) &&
-    gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
+     (fused->loaded & 1) && !(fused->copied & 1) &&
+     gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
 }
 
 static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
@@ -12632,8 +12386,7 @@ static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const 
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
-  return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) +
-    (loaded & 2 ? gemmepi__halves_out(problem) : 0));
+  return (unsigned)((loaded & 1 ? gemmepi__halves_aside(problem) : 0) + (loaded & 2 ? gemmepi__halves_out(problem) : 0));
 }
 
 /* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
@@ -12646,11 +12399,11 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
 static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   unsigned stage = gemmepi__sm90_stage_bytes(&fused->shape) + GEMMEPI__SM90_PAIR;
   unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
-    2 * gemmepi__loaded_matrices(problem, fused->loaded);
+        2 * gemmepi__loaded_matrices(problem, fused->loaded);
   unsigned divided = fused->shape.split > 1 ? GEMMEPI__SM90_PAIR : 0;
   unsigned sums = fused->summed ? GEMMEPI__SM90_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
   return (unsigned)fused->stages * stage + boxes * GEMMEPI__SM90_BOXES +
-    GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
+     GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
 }
 
 /* Sets both, and returns the stages. */
@@ -12680,13 +12433,35 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90
  registers. */
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
-    GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+        GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
   return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
-    fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
-    gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
-    (gemmepi__has(problem, GEMMEPI_AUX)
-      ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
-      : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
+     fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
+     gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
+     (gemmepi__has(problem, GEMMEPI_AUX) ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
+       : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
+}
+
+/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
+ anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. */
+static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+  const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+  uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
+  if (!fused->applied || fused->shape.split > 1)
+    return 0;
+  if ((epilogue & anew) == anew)
+    return 1;
+  return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
+     (!gemmepi__activation_costs(epilogue) || gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
+     !gemmepi__wants_exact(problem) && fused->shape.tile_n <= 128 &&
+     !gemmepi__loads_bias_ahead(problem, fused);
+}
+
+/* Whether the lane that speaks to TMA is found by elect.sync: else the compiler puts each of TMA's instructions into a loop over
+ lanes, with which some activations alone are faster. */
+static int gemmepi__elects_lane(const gemmepi__problem *problem) {
+  return gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_AUX) ||
+     !gemmepi__activation_costs(problem->epilogue) ||
+     gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_ELECTED_LANE);
 }
 
 /* >>the choice of a shape */
@@ -12696,8 +12471,7 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
   int64_t *rows, int64_t *columns) {
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
-  *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
-    (int64_t)shape->tile_n / halves * shape->cluster_n);
+  *columns = gemmepi__divide_up(gemmepi__half_columns(problem), (int64_t)shape->tile_n / halves * shape->cluster_n);
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -12706,28 +12480,27 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
 static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
   uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
   return !gemmepi__has(problem, sums) ||
-    ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
-    !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
+     ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
+       !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
 /* What shapes of few registers, and units of 64 columns, do not do. */
-static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-  int applied) {
+static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
   int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
   int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
     gemmepi__aux_is_mask(problem->epilogue));
-  if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-    GEMMEPI_RESIDUAL) ||
-    !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-    gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+  if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
+    !applied || !all_staged || !gemmepi__lean_takes_sums(problem) || gemmepi__wants_exact(problem) ||
+    gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
     return 0;
-  if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-    (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
+  if (gemmepi__has(problem, GEMMEPI_BGRAD) && (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
     return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
+  if (shape->tile_n > 128 && gemmepi__extras(problem) && gemmepi__has(problem, GEMMEPI_RESIDUAL))
+    return 0; /* a register is missing: GELU_ERF spills three */
   if (shape->tile_n > 192 && (!all_staged || backward))
     return 0; /* an epilogue behind nothing, at its slowest */
   return steps >= 2 * shape->split || shape->split == 1;
@@ -12788,8 +12561,7 @@ static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi_
  2048, and wider tiles do not care. */
 static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return shape->cluster_n > 1 && shape->tile_n == 128 &&
-    (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
-    problem->k > 2048);
+     (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) || problem->k > 2048);
 }
 
 /* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
@@ -12810,9 +12582,8 @@ static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmep
   double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
   double columns =
     halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
-  return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
-    columns / shape->cluster_m * gemmepi__load_slowness(b)) *
-    GEMMEPI__SM90_LINE / 54;
+  return (rows / shape->cluster_n * gemmepi__load_slowness(a) + columns / shape->cluster_m * gemmepi__load_slowness(b)) *
+     GEMMEPI__SM90_LINE / 54;
 }
 
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half
@@ -12834,13 +12605,12 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double load = gemmepi__load_cycles(problem, shape);
   double sums = steps * (multiply > load ? multiply : load) + 500;
   int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
-    !gemmepi__activation_costs(problem->epilogue);
+        !gemmepi__activation_costs(problem->epilogue);
   double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
   double slowed =
     (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
   double cycles = 2850, tile = steps * multiply + 500;
-  if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
-    !gemmepi__gains_side_by_side(problem, shape))
+  if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
     slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
   if (shape->ping_pong)
@@ -12855,15 +12625,13 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
 }
 
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-  const gemmepi__problem *problem, int applied,
-  double *microseconds) {
+  const gemmepi__problem *problem, int applied, double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
     const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
     double time;
-    if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
-      gemmepi__cluster_blocks(shape) > context->multiprocessors))
+    if (i && (!gemmepi__shape_takes(problem, shape, applied) || gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
     if (!best || time < *microseconds) {
@@ -12892,8 +12660,7 @@ static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi
     high++;
   if (writes_two && stays)
     high = gemmepi__divide_up(high, 2);
-  else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two &&
-    gemmepi__halves_out(problem) == 1)
+  else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two && gemmepi__halves_out(problem) == 1)
     high *= 2;
   bands = (rows + high / 2) / high;
   return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
@@ -12914,8 +12681,8 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
   static const struct {
     int dtype, type;
   } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-    {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
-    {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
+        {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+        {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
   uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
   gemmepi__cu_tensor_map *aligned =
     (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
@@ -12943,7 +12710,7 @@ static uint64_t gemmepi__map_line(const gemmepi__view *view) {
  their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
 static int gemmepi__operand_promotion(const gemmepi__view *view) {
   return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-    : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+        : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 }
 
 /* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
@@ -12966,8 +12733,7 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
-  const gemmepi__view *view, int halves, int promotion,
-  gemmepi__tensor_map *map) {
+  const gemmepi__view *view, int halves, int promotion, gemmepi__tensor_map *map) {
   gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
   uint64_t line = gemmepi__map_line(view);
   shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
@@ -12983,12 +12749,11 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
 
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
  up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
-static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-  gemmepi__sm90 *fused) {
+static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem, gemmepi__sm90 *fused) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   const gemmepi__sm90_shape *shape = &fused->shape;
   const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-    read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
+       read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
   int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
   int moved = fused->staged - fused->copied;
   int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
@@ -13003,30 +12768,25 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
       gemmepi__halves_out(problem), written, &fused->params.d);
   if (!result && (moved & 2 || fused->loaded & 1))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
-      &fused->params.aux);
+      gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written, &fused->params.aux);
   if (!result && (fused->loaded & 2))
     result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
       gemmepi__halves_out(problem), read, &fused->params.residual);
   return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
-static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-  const gemmepi__sm90 *fused) {
+static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
   const gemmepi__sm90_shape *shape = &fused->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
-  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-    shape->tile_n);
-  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
-    shape->ping_pong);
-  gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
-    shape->cluster_n);
-  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
-    fused->buffers);
-  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
-    fused->loaded);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages, shape->ping_pong);
+  gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m, shape->cluster_n);
+  gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split, fused->buffers);
+  gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged, fused->loaded);
   gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
     gemmepi__loads_bias_ahead(problem, fused));
+  gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
+    gemmepi__begins_with_bias(problem, fused), gemmepi__elects_lane(problem));
   gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
     gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
@@ -13034,21 +12794,16 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
   gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
   if (fused->summed)
-    gemmepi__append(text,
-      "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
-      "#define GEMMEPI_SUMS_ADD %d\n",
-      fused->summed,
-      gemmepi__sums_items(problem) ? "F64"
-        : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
+    gemmepi__append(text, "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n#define GEMMEPI_SUMS_ADD %d\n", fused->summed,
+      gemmepi__sums_items(problem) ? "F64" : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
       gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append_operands(text, problem);
 }
 
-static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm90 *fused) {
+static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm90 *fused) {
   int dtype = problem->common;
-  char prologue[1536], words[160];
+  char prologue[2048], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_fused_defines(&text, problem, fused);
   gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
@@ -13084,7 +12839,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
   if (tiles <= 0 || tiles > INT_MAX / cluster)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
   most = shape->split > 1 ? tiles /* those of a split do not stay */
-    : gemmepi__resident_blocks(context, (int)cluster) / cluster;
+        : gemmepi__resident_blocks(context, (int)cluster) / cluster;
   params->tiles = (unsigned)tiles;
   params->cluster_rows = (unsigned)rows;
   params->cluster_columns = (unsigned)columns;
@@ -13100,8 +12855,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
 }
 
 /* What is left of bias_grad when the kernel has run. */
-static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm90 *fused) {
+static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm90 *fused) {
   const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
   if (!fused->summed)
     return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
@@ -13114,12 +12868,11 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 
 /* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
 static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm90_shape *shape, int applied,
-  gemmepi__sm90 *fused) {
+  const gemmepi__sm90_shape *shape, int applied, gemmepi__sm90 *fused) {
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
   gemmepi__cut_up(problem, shape, applied, fused);
-  gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+  gemmepi__fill_epilogue(problem, &fused->params.epilogue, fused->params.extras);
   fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
   fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
   status = gemmepi__lay_out_grid(context, problem, fused);
@@ -13144,8 +12897,7 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm90 *fused, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   const gemmepi__driver *driver = &context->driver;
   void *const *pointers = arguments->pointers;
   char *between = gemmepi__past(workspace, fused->partial_bytes);
@@ -13156,7 +12908,7 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
   if (status)
     return status;
   memcpy(params, &fused->params, sizeof *params);
-  gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
+  gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue, params->extras);
   if (fused->summed)
     params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
   result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
@@ -13182,8 +12934,7 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
 
 /* >>in words */
 
-static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
-  const gemmepi__sm90 *sm90) {
+static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
   const gemmepi__sm90_shape *shape = &sm90->shape;
   gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
     sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
@@ -13253,8 +13004,7 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   if (context->arch < 80)
     return "its kernels are for compute capability 8.0 and later";
-  if (a->dtype != b->dtype ||
-    (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
+  if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
     return "a and b are not both BF16, both F16 or both F32";
   return gemmepi__extents_rule(problem);
 }
@@ -13286,16 +13036,15 @@ static unsigned gemmepi__sm80_shared(const gemmepi__sm80_shape *shape) {
 
 static int gemmepi__sm80_kind(const gemmepi__problem *problem) {
   return problem->common != GEMMEPI_F32 ? GEMMEPI__OF_16_BITS
-    : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
-      : GEMMEPI__OF_F32;
+     : gemmepi__is_tf32(problem)    ? GEMMEPI__OF_TF32
+        : GEMMEPI__OF_F32;
 }
 
 static int gemmepi__is_fma(const gemmepi__problem *problem) {
   return gemmepi__sm80_kind(problem) == GEMMEPI__OF_F32;
 }
 
-static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-  int arch) {
+static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape, int arch) {
   int halves = gemmepi__halves_in(problem), unit = gemmepi__copy_unit(problem, GEMMEPI__A);
   if (unit > gemmepi__copy_unit(problem, GEMMEPI__B))
     unit = gemmepi__copy_unit(problem, GEMMEPI__B);
@@ -13305,8 +13054,7 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
     return 0; /* lines of 64 along n are of one half */
   if (!(shape->kinds & gemmepi__sm80_kind(problem)))
     return 0;
-  if (unit < shape->unit ||
-    (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
+  if (unit < shape->unit || (shape->tile_m > 64 && gemmepi__has(problem, GEMMEPI_BGRAD) &&
     (shape->tile_n > 128 || gemmepi__is_fma(problem) || gemmepi__has(problem, GEMMEPI_GATED) ||
     gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
@@ -13337,8 +13085,7 @@ static double gemmepi__sm80_rate(const gemmepi__problem *problem, const gemmepi_
 
 /* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
  more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
-static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape,
-  int blocks) {
+static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemmepi__sm80_shape *shape, int blocks) {
   double slowness = problem->views[GEMMEPI__A].transposed ? 1.42 : 1.25;
   slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
   if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
@@ -13387,20 +13134,18 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   }
   finish *= area / 128;
   return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
-    chip->megahertz +
-    (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
-      : gemmepi__sums_microseconds(problem));
+       chip->megahertz +
+     (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts) : gemmepi__sums_microseconds(problem));
 }
 
 /* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
-static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm80_cut *cut) {
+static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gemmepi__stage_k(problem);
   int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
   return cut->parts == 1 ||
-    (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+     (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -13416,8 +13161,7 @@ static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, co
       double time;
       cut.shape = &gemmepi__sm80_shapes[i];
       cut.parts = parts[j];
-      if ((i && !gemmepi__sm80_shape_takes(own, cut.shape, context->arch)) ||
-        !gemmepi__sm80_divides(context, own, &cut))
+      if ((i && !gemmepi__sm80_shape_takes(own, cut.shape, context->arch)) || !gemmepi__sm80_divides(context, own, &cut))
         continue;
       time = gemmepi__sm80_microseconds(context, problem, own, &cut);
       if (!best.shape || time < *microseconds) {
@@ -13436,16 +13180,12 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
   return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
 }
 
-static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
-  const gemmepi__sm80 *mma) {
+static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
-  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-    shape->tile_n);
-  gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
-    shape->warps_n);
-  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
-    shape->blocks);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+  gemmepi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m, shape->warps_n);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, shape->blocks);
   gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
   gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
@@ -13458,24 +13198,19 @@ static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__pro
   gemmepi__append_operands(text, problem);
 }
 
-static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm80 *mma) {
+static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm80 *mma) {
   int dtype = problem->common;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm80_defines(&text, problem, mma);
-  gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
-    dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
-      ? "TF32"
-      : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-    mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+  gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem) ? "TF32"
+    : gemmepi__dtype((gemmepi_dtype)dtype)->name, mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
     gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied,
-  gemmepi__sm80 *mma) {
+static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
   /* of 32 bits a row's four lanes write whole sectors, but for these */
   int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
   mma->shape = *cut->shape;
@@ -13494,8 +13229,7 @@ static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmep
   return needed < least ? least / 16 * 16 : needed;
 }
 
-static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__sm80 *mma) {
+static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
   gemmepi__sm80_params *params = &mma->params;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
@@ -13552,7 +13286,7 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
     own = &bare;
   }
   gemmepi__cut_up_sm80(own, cut, applied, mma);
-  gemmepi__fill_epilogue(own, &mma->params.epilogue);
+  gemmepi__fill_epilogue(own, &mma->params.epilogue, mma->params.extras);
   status = gemmepi__lay_out_sm80(context, own, mma);
   row_tiles = mma->params.epilogue.row_tiles;
   if (!status)
@@ -13568,21 +13302,20 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
 
 static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
   return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
-    mma->sums.partial_bytes;
+     mma->sums.partial_bytes;
 }
 
 /* >>running */
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm80 *mma, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__sm80_params params = mma->params;
   char *partials = gemmepi__past(workspace, mma->product_bytes);
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
   if (status)
     return status;
-  gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue);
+  gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue, params.extras);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
   if (mma->parts > 1)
@@ -13592,8 +13325,7 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
     status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
   if (status)
     return status;
-  return gemmepi__run_sums(context, &mma->sums, arguments, partials,
-    gemmepi__past(partials, mma->partial_bytes), stream);
+  return gemmepi__run_sums(context, &mma->sums, arguments, partials, gemmepi__past(partials, mma->partial_bytes), stream);
 }
 
 /* >>in words */
@@ -13645,8 +13377,7 @@ typedef struct gemmepi__engine {
   /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
   const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
   /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
-  void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
-    gemmepi__candidate *candidate);
+  void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__candidate *candidate);
   void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
@@ -13656,8 +13387,7 @@ typedef struct gemmepi__engine {
   void (*explain)(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text);
   /* The primary context is current. */
   gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem,
-    const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
-    gemmepi_stream stream);
+    const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream);
 } gemmepi__engine;
 
 /* >>Hopper */
@@ -13677,8 +13407,7 @@ static void gemmepi__engine_sm90_tile(const gemmepi__candidate *candidate, int *
 
 static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__candidate *candidate, gemmepi__built *built) {
-  return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied,
-    &built->sm90);
+  return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied, &built->sm90);
 }
 
 static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__built_details *details) {
@@ -13690,22 +13419,19 @@ static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__
   details->workspace_size = gemmepi__sm90_workspace(&built->sm90);
 }
 
-static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-  gemmepi__text *text) {
+static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text) {
   gemmepi__explain_sm90(text, problem, &built->sm90);
 }
 
 static gemmepi_status gemmepi__engine_sm90_run(const gemmepi_context *context,
-  const gemmepi__problem *problem, const gemmepi__built *built,
-  const gemmepi__arguments *arguments, char *workspace,
+  const gemmepi__problem *problem, const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   return gemmepi__sm90_run(context, problem, &built->sm90, arguments, workspace, stream);
 }
 
 /* >>Ampere and later */
 
-static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context,
-  const gemmepi__problem *problem) {
+static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   (void)context;
   (void)problem;
   return NULL;
@@ -13740,15 +13466,13 @@ static void gemmepi__engine_sm80_describe(const gemmepi__built *built, gemmepi__
   details->workspace_size = gemmepi__sm80_workspace(&built->sm80);
 }
 
-static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-  gemmepi__text *text) {
+static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text) {
   (void)problem;
   gemmepi__explain_sm80(text, &built->sm80);
 }
 
 static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
-  const gemmepi__problem *problem, const gemmepi__built *built,
-  const gemmepi__arguments *arguments, char *workspace,
+  const gemmepi__problem *problem, const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   return gemmepi__sm80_run(context, problem, &built->sm80, arguments, workspace, stream);
 }
@@ -13767,8 +13491,7 @@ static const gemmepi__engine gemmepi__engines[] = {
 
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__candidate *like, double copying,
-  gemmepi__candidates *candidates) {
+  const gemmepi__candidate *like, double copying, gemmepi__candidates *candidates) {
   int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
   double least = GEMMEPI__NEVER;
   for (engine = 0; engine < count; engine++) {
@@ -13798,7 +13521,7 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
 /* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
 static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
   return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
-    gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+     gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
 }
 
 typedef struct gemmepi__lt_epilogue_row {
@@ -13843,16 +13566,14 @@ static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
   uint32_t activation = gemmepi__activation(problem->epilogue);
   if (activation == GEMMEPI_RELU && gemmepi__has(problem, GEMMEPI_AUX))
     return "its RELU mask has the bit for v >= 0, ours for v > 0";
-  if (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX) &&
-    (problem->views[GEMMEPI__A].dtype == GEMMEPI_E5M2 ||
+  if (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX) && (problem->views[GEMMEPI__A].dtype == GEMMEPI_E5M2 ||
     problem->views[GEMMEPI__B].dtype == GEMMEPI_E5M2))
     return "its amax is NaN where an infinity of E5M2 makes it infinite";
   if (activation == GEMMEPI_GELU_TANH && problem->accumulator == GEMMEPI_F64)
     return "its GELU is off by up to 3e-10 in F64";
   if (activation == GEMMEPI_GELU_TANH && !is_narrow && !gemmepi__is_fp8_product(problem))
     return "its GELU is off by up to 5.3e-6";
-  if (activation == GEMMEPI_GELU_TANH && !gemmepi__is_fp8_product(problem) &&
-    problem->k < GEMMEPI__LT_GELU_MIN_K)
+  if (activation == GEMMEPI_GELU_TANH && !gemmepi__is_fp8_product(problem) && problem->k < GEMMEPI__LT_GELU_MIN_K)
     return "its GELU is off by up to 5.3e-6, which the bound for k below 512 does not cover";
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && is_narrow)
     return "it sums bias_grad from values already rounded to D's type";
@@ -13880,7 +13601,7 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     return "a and b differ in dtype";
   if (problem->common == GEMMEPI_I8)
     return d == GEMMEPI_I32 ? "with alpha or beta its I32 results are not modulo 2^32"
-      : "it has no scales for I8";
+        : "it has no scales for I8";
   if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gemmepi__takes_scale(d))
     return "it was seen to write past a 16-bit d of F32 operands";
   if (gemmepi__takes_scale(d) && !is_fp8)
@@ -13893,8 +13614,7 @@ static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     return "bias_grad and d differ in dtype";
   if (aux->dtype && aux->bits != 1 && aux->dtype != d && !d_is_fp8)
     return "aux and d differ in dtype";
-  if (gemmepi__has(problem, GEMMEPI_BACKWARD) &&
-    gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
+  if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
     return "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D";
   if (views[GEMMEPI__AMAX_D].dtype && !d_is_fp8)
     return "it writes amax of fp8 results alone";
@@ -13926,7 +13646,7 @@ static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmep
     return "alpha and beta lie on the device as doubles";
   if (problem->k == 0)
     return "k is 0";
-  if (!gemmepi__lt_epilogue(problem->epilogue))
+  if (!gemmepi__lt_epilogue(problem->epilogue) || gemmepi__extras(problem))
     return "cuBLASLt has no such epilogue";
   rule = gemmepi__lt_type_rule(problem);
   if (!rule)
@@ -14005,8 +13725,7 @@ static int gemmepi__lt_layout_of(const gemmepi__cublaslt *lt, const gemmepi__vie
   int result = lt->layout_init(layout, sizeof *layout, gemmepi__lt_type(view->dtype),
     (uint64_t)view->length, (uint64_t)view->lines, view->ld);
   if (!result && batch > 1)
-    result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-      sizeof count);
+    result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
   if (!result && batch > 1)
     result = lt->layout_set_attribute(layout, GEMMEPI__CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
       &view->batch_stride, sizeof view->batch_stride);
@@ -14044,18 +13763,14 @@ static int gemmepi__lt_describe_vector(const gemmepi__cublaslt *lt, const gemmep
   return result;
 }
 
-static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  gemmepi__lt_product *product) {
+static int gemmepi__lt_describe_aux(const gemmepi__cublaslt *lt, const gemmepi__problem *problem, gemmepi__lt_product *product) {
   const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
   int32_t type = gemmepi__lt_type(aux->dtype);
-  int result = gemmepi__lt_add_pointer(lt, problem, product,
-    GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
+  int result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, GEMMEPI__AUX);
   if (!result && aux->bits != 1 && aux->dtype != problem->views[GEMMEPI__D].dtype)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type,
-      sizeof type);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, &type, sizeof type);
   if (!result)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld,
-      sizeof aux->ld);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux->ld, sizeof aux->ld);
   if (!result && problem->batch > 1)
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
       &aux->batch_stride, sizeof aux->batch_stride);
@@ -14073,12 +13788,10 @@ static int gemmepi__lt_describe_epilogue(const gemmepi__cublaslt *lt, const gemm
     gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
   if (!result && gemmepi__has_operand(problem, vector))
     result = gemmepi__lt_describe_vector(lt, problem, vector, product);
-  if (!result && gemmepi__has_operand(problem, GEMMEPI__AUX) &&
-    gemmepi__activation(problem->epilogue) != GEMMEPI_NONE)
+  if (!result && gemmepi__has_operand(problem, GEMMEPI__AUX) && gemmepi__activation(problem->epilogue) != GEMMEPI_NONE)
     result = gemmepi__lt_describe_aux(lt, problem, product);
   if (!result && gemmepi__has_operand(problem, GEMMEPI__AMAX_D))
-    result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
-      GEMMEPI__AMAX_D);
+    result = gemmepi__lt_add_pointer(lt, problem, product, GEMMEPI__CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, GEMMEPI__AMAX_D);
   return result;
 }
 
@@ -14100,17 +13813,16 @@ static const gemmepi__lt_scale_row gemmepi__lt_scales[] = {
 static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
   gemmepi__lt_use use, gemmepi__lt_product *product) {
   static const int32_t modes[] = {0, GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
-    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
-    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
-    GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
+        GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+        GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+        GEMMEPI__CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
   size_t i;
   int result = 0;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_scales) && !result; i++) {
     const gemmepi__lt_scale_row *row = &gemmepi__lt_scales[i];
     int mode = problem->views[row->operand].scale;
     int bare = use != GEMMEPI__LT_WHOLE;
-    if (!mode ||
-      (bare && (row->operand > GEMMEPI__B || !gemmepi__scale_varies_along_k(problem, row->operand))))
+    if (!mode || (bare && (row->operand > GEMMEPI__B || !gemmepi__scale_varies_along_k(problem, row->operand))))
       continue;
     result = gemmepi__lt_add_pointer(lt, problem, product, row->pointer, GEMMEPI__SCALE_OF(row->operand));
     if (!result && mode != GEMMEPI_SCALE_TENSOR) /* a library without the attribute has that mode alone */
@@ -14120,14 +13832,13 @@ static int gemmepi__lt_describe_scales(const gemmepi__cublaslt *lt, const gemmep
 }
 
 static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_product *product) {
+  const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   int dtype = gemmepi__product_dtype(problem);
   int compute = dtype == GEMMEPI_F64                       ? GEMMEPI__CUBLAS_COMPUTE_64F
-    : dtype == GEMMEPI_I32                     ? GEMMEPI__CUBLAS_COMPUTE_32I
-    : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
-      : GEMMEPI__CUBLAS_COMPUTE_32F;
+        : dtype == GEMMEPI_I32                     ? GEMMEPI__CUBLAS_COMPUTE_32I
+        : problem->compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI__CUBLAS_COMPUTE_32F_FAST_TF32
+        : GEMMEPI__CUBLAS_COMPUTE_32F;
   int32_t transpose_a = b->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int32_t transpose_b = a->transposed ? GEMMEPI__CUBLAS_OP_T : GEMMEPI__CUBLAS_OP_N;
   int result;
@@ -14138,11 +13849,9 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
   if (!result && (problem->flags & GEMMEPI_FAST_ACCUMULATION))
     result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
   if (!result)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a,
-      sizeof transpose_a);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a, sizeof transpose_a);
   if (!result)
-    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b,
-      sizeof transpose_b);
+    result = gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b, sizeof transpose_b);
   if (!result)
     result = gemmepi__lt_layout_of(lt, b, problem->batch, &product->b);
   if (!result)
@@ -14161,12 +13870,11 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
 #define GEMMEPI__LT_WORKSPACE ((size_t)32 << 20)
 
 static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_preference *preference) {
+  const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_preference *preference) {
   static const int alignments[] = {GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-    GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-    GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-    GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+        GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+        GEMMEPI__CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   size_t workspace = GEMMEPI__LT_WORKSPACE, i;
   /* the other schemes add up in D's type or in place, which rounds more than once */
   uint32_t schemes = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment;
@@ -14221,7 +13929,7 @@ static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gem
  does (H200, cuBLASLt 13.1) where it knows C to be D and beta to be 1, with no epilogue and with BIAS. */
 static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__lt_use use) {
   return problem->views[GEMMEPI__D].bits == 16 && !(problem->flags & GEMMEPI_RELAXED) &&
-    use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
+     use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
 }
 
 #define GEMMEPI__LT_ANSWERS 8
@@ -14246,16 +13954,14 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
     return 0;
   for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
     for (i = 0; i < count; i++)
-      if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
-        gemmepi__lt_short_tiles[t] &&
+      if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) == gemmepi__lt_short_tiles[t] &&
         gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
         return i;
   return 0;
 }
 
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
   gemmepi__lt_preference preference;
@@ -14263,8 +13969,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   int count = 0, good = 0, i, result;
   memset(product, 0, sizeof *product);
   if (problem->batch > INT_MAX)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
-      (long long)problem->batch);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1", (long long)problem->batch);
   result = gemmepi__lt_describe(lt, problem, c, d, product);
   if (!result)
     result = gemmepi__lt_describe_scales(lt, problem, use, product);
@@ -14291,10 +13996,8 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
     return GEMMEPI_OK;
   }
   if (fault)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
-      fault);
-  if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
-    result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version, fault);
+  if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED && result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
     return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
     lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
@@ -14304,8 +14007,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-  gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
   gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
   gemmepi__problem slow = *problem;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
@@ -14355,7 +14057,7 @@ static gemmepi__lt_scalar gemmepi__lt_scalar_of(int dtype, double value) {
 /* Whether cuBLASLt refused to start, rather than failed while it ran. */
 static int gemmepi__lt_refused(int result) {
   return result == GEMMEPI__CUBLAS_STATUS_INVALID_VALUE || result == GEMMEPI__CUBLAS_STATUS_ARCH_MISMATCH ||
-    result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+     result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR || result == GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 /* Whether D = alpha A B + D is to be kept from the memory. */
@@ -14364,14 +14066,13 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
 }
 
 /* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
-static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
-  const gemmepi__lt_product *product,
+static const char *gemmepi__lt_rounds_early(const gemmepi_context *context, const gemmepi__lt_product *product,
   const gemmepi__arguments *arguments) {
   gemmepi__lt_call call = gemmepi__lt_call_of(arguments, NULL);
   if (!gemmepi__lt_is_in_place(product, &call) || ((float)call.alpha == 1 && context->ones))
     return NULL;
   return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
-    : "without scalars on the device it rounds the product to d's type before it adds d";
+        : "without scalars on the device it rounds the product to d's type before it adds d";
 }
 
 /* D = A B + D, which a product that adds in place makes right where it does not know that beta is 1: where beta lies on the
@@ -14381,14 +14082,12 @@ static int gemmepi__lt_hide_scalars(const gemmepi_context *context, gemmepi__lt_
   int32_t mode = GEMMEPI__CUBLASLT_POINTER_MODE_DEVICE;
   *alpha = (const float *)(uintptr_t)context->ones;
   *beta = (const float *)(uintptr_t)context->ones + 1;
-  return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode,
-    sizeof mode);
+  return gemmepi__lt_set(&context->cublaslt, run, GEMMEPI__CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode, sizeof mode);
 }
 
 /* The primary context is current. UNSUPPORTED, and nothing runs, where cuBLASLt refuses what its heuristic had accepted. */
 static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemmepi__lt_product *product,
-  const gemmepi__arguments *arguments, const gemmepi__lt_call *call,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, const gemmepi__lt_call *call, gemmepi_stream stream) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_product run = *product; /* the plan's own stays as it is: other threads use it */
   gemmepi__lt_scalar alpha = gemmepi__lt_scalar_of(run.scalars, call->alpha);
@@ -14396,8 +14095,7 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
   const void *c = call->c, *at_alpha = &alpha, *at_beta = &beta;
   int in_place = gemmepi__lt_is_in_place(&run, call), result = 0, i;
   for (i = 0; i < run.pointer_count && !result; i++)
-    result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute,
-      &arguments->pointers[run.pointers[i].operand], sizeof(void *));
+    result = gemmepi__lt_set(lt, &run, run.pointers[i].attribute, &arguments->pointers[run.pointers[i].operand], sizeof(void *));
   if (!result && in_place)
     result = gemmepi__lt_hide_scalars(context, &run, &at_alpha, &at_beta);
   if (call->beta == 0) { /* cuBLASLt wants a C all the same, and does not read it */
@@ -14410,10 +14108,8 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
       lt->matmul(context->lt_handle, &run.desc, at_alpha, call->b, &run.b, call->a, &run.a, at_beta, c,
         &run.c, call->d, &run.d, &run.algo, call->workspace, run.workspace_size, stream);
   /* after an internal error something may have run, and a C that is D may be lost */
-  if (gemmepi__lt_refused(result) &&
-    !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
+  if (gemmepi__lt_refused(result) && !(result == GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR && call->beta != 0 && call->c == call->d))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cublasLtMatmul refused what its heuristic had accepted: %s (%d)",
       lt->get_status_name(result), result);
   return result ? gemmepi__cublaslt_failed(lt, result, "cublasLtMatmul") : GEMMEPI_OK;
 }
@@ -14444,8 +14140,7 @@ static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi
 
 #define GEMMEPI__LT_REFUSED_RUN "cuBLASLt refused it when it was run"
 
-static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
-  const gemmepi__candidate *candidate) {
+static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
   gemmepi__lt_product *lt = (gemmepi__lt_product *)plan->built;
   gemmepi_status status = gemmepi__open_lt(plan->base.context);
   (void)candidate;
@@ -14457,8 +14152,7 @@ static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
   return status;
 }
 
-static const char *gemmepi__lt_route_not_for(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments) {
+static const char *gemmepi__lt_route_not_for(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
   return gemmepi__lt_rounds_early(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments);
 }
 
@@ -14473,21 +14167,17 @@ static void gemmepi__lt_route_give_up(const gemmepi__matmul_plan *plan, gemmepi_
 }
 
 static gemmepi_status gemmepi__lt_route_run(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments, char *workspace,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__lt_call call = gemmepi__lt_call_of(arguments, workspace);
-  return gemmepi__lt_run(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments, &call,
-    stream);
+  return gemmepi__lt_run(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments, &call, stream);
 }
 
 static void gemmepi__lt_route_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-  gemmepi__lt_describe_algo(&plan->base.context->cublaslt, (const gemmepi__lt_product *)plan->built,
-    details);
+  gemmepi__lt_describe_algo(&plan->base.context->cublaslt, (const gemmepi__lt_product *)plan->built, details);
   details->launches = 1;
 }
 
-static void gemmepi__lt_route_explain(const gemmepi__matmul_plan *plan, const char *kernel,
-  gemmepi__text *text) {
+static void gemmepi__lt_route_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   (void)plan;
   gemmepi__append(text, "  %s\n", kernel);
 }
@@ -14513,8 +14203,7 @@ typedef struct gemmepi__split {
 /* >>building */
 
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
-static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
-  gemmepi__split *split) {
+static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone, gemmepi__split *split) {
   gemmepi__view view = problem->views[GEMMEPI__D];
   int dtype = gemmepi__product_dtype(problem);
   int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
@@ -14523,7 +14212,7 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
   /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
   alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
   split->product_takes_c = problem->views[GEMMEPI__C].dtype == dtype && dtype == problem->accumulator &&
-    !alone && problem->k != 0;
+        !alone && problem->k != 0;
   reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
   split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
   return split->to_workspace ? gemmepi__product_in_workspace(problem, dtype) : view;
@@ -14543,7 +14232,7 @@ static gemmepi__problem gemmepi__without_sums(const gemmepi__problem *problem) {
 static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
   const gemmepi__view *views = problem->views;
   int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) +
-    gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+        gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
   if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !gemmepi__is_fp8_product(problem))
     return "a and b differ in dtype";
   if (varies && (varies < 2 || !gemmepi__is_fp8_product(problem)))
@@ -14572,10 +14261,8 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
     if (!split->has_product)
       return GEMMEPI_OK;
     if (split->to_workspace)
-      split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride),
-        (size_t)(view->bits / 8));
-    status = gemmepi__lt_build(
-      context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
+      split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride), (size_t)(view->bits / 8));
+    status = gemmepi__lt_build(context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
       split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);
     if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
       break;
@@ -14592,14 +14279,11 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
   if (problem->common == GEMMEPI_I8 || (problem->views[GEMMEPI__A].dtype == problem->common &&
     problem->views[GEMMEPI__B].dtype == problem->common))
     return GEMMEPI_UNSUPPORTED;
-  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
-    gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "scales that change along k cannot be taken out of a converted product");
+  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) || gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
-      status = gemmepi__build_convert(context, problem, operand, &converted.views[operand],
-        &split->converts[operand]);
+      status = gemmepi__build_convert(context, problem, operand, &converted.views[operand], &split->converts[operand]);
   /* the pass still multiplies by the operands' scales */
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     converted.views[operand].scale = problem->views[operand].scale;
@@ -14608,8 +14292,7 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
 }
 
 static gemmepi_status gemmepi__build_bare_or_converted(gemmepi_context *context,
-  const gemmepi__problem *problem, gemmepi__view *view,
-  gemmepi__split *split) {
+  const gemmepi__problem *problem, gemmepi__view *view, gemmepi__split *split) {
   char reason[256];
   gemmepi_status status = gemmepi__build_bare(context, problem, view, split);
   if (status != GEMMEPI_UNSUPPORTED)
@@ -14640,9 +14323,9 @@ static gemmepi__split_places gemmepi__divide_workspace(const gemmepi__split *spl
 
 static size_t gemmepi__split_workspace(const gemmepi__split *split) {
   return gemmepi__round_up(split->converts[0].bytes, 256) +
-    gemmepi__round_up(split->converts[1].bytes, 256) + gemmepi__round_up(split->product_bytes, 256) +
-    gemmepi__round_up(split->pass.partial_bytes, 256) +
-    gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
+     gemmepi__round_up(split->converts[1].bytes, 256) + gemmepi__round_up(split->product_bytes, 256) +
+     gemmepi__round_up(split->pass.partial_bytes, 256) +
+     gemmepi__round_up(split->sums.partial_bytes, 256) + split->product.workspace_size;
 }
 
 /* candidate->bare: cuBLASLt has refused the whole epilogue. */
@@ -14681,16 +14364,13 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
 /* >>running */
 
 static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const gemmepi__split *split,
-  const gemmepi__arguments *arguments,
-  const gemmepi__split_places *places, void *product,
-  gemmepi_stream stream) {
+  const gemmepi__arguments *arguments, const gemmepi__split_places *places, void *product, gemmepi_stream stream) {
   gemmepi__lt_call call = gemmepi__lt_call_of(arguments, places->lt);
   gemmepi_status status = GEMMEPI_OK;
   int i;
   for (i = 0; i < 2 && !status; i++)
     if (split->converts[i].launch.function)
-      status = gemmepi__run_convert(context, &split->converts[i], arguments->pointers[i],
-        places->operands[i], stream);
+      status = gemmepi__run_convert(context, &split->converts[i], arguments->pointers[i], places->operands[i], stream);
   if (status)
     return status;
   if (split->converts[GEMMEPI__A].launch.function)
@@ -14705,8 +14385,7 @@ static gemmepi_status gemmepi__run_product(const gemmepi_context *context, const
   return gemmepi__lt_run(context, &split->product, arguments, &call, stream);
 }
 
-static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments, char *workspace,
+static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   const gemmepi_context *context = plan->base.context;
   const gemmepi__split *split = (const gemmepi__split *)plan->built;
@@ -14722,13 +14401,11 @@ static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan,
         gemmepi__run_pass(context, &split->pass, arguments, product, places.pass_partials, stream);
   }
   if (!status)
-    status = gemmepi__run_sums(context, &split->sums, arguments, places.pass_partials,
-      places.sum_partials, stream);
+    status = gemmepi__run_sums(context, &split->sums, arguments, places.pass_partials, places.sum_partials, stream);
   return status;
 }
 
-static const char *gemmepi__split_not_for(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments) {
+static const char *gemmepi__split_not_for(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
   const gemmepi__split *split = (const gemmepi__split *)plan->built;
   return split->bare ? NULL : gemmepi__lt_rounds_early(plan->base.context, &split->product, arguments);
 }
@@ -14753,15 +14430,13 @@ static void gemmepi__split_describe(const gemmepi__matmul_plan *plan, gemmepi_pl
     (split->bare ? gemmepi__amax_count(&plan->problem) : 0) + gemmepi__sums_launches(&split->sums);
 }
 
-static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char *kernel,
-  gemmepi__text *text) {
+static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   const gemmepi__split *split = (const gemmepi__split *)plan->built;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (split->converts[operand].launch.function)
       gemmepi__append(text, "  %s: %s to %s in workspace\n", split->converts[operand].launch.name,
-        gemmepi__argument_name(&plan->problem, operand),
-        gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
+        gemmepi__argument_name(&plan->problem, operand), gemmepi__dtype((gemmepi_dtype)plan->problem.common)->name);
   if (split->has_product)
     gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
       split->to_workspace ? ", into workspace in the type of its sums" : "");
@@ -14786,22 +14461,18 @@ typedef struct gemmepi__plain {
 /* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
  terms could pass 2^31. */
 static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
-  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
-    gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
+  if (gemmepi__scale_varies_along_k(problem, GEMMEPI__A) || gemmepi__scale_varies_along_k(problem, GEMMEPI__B))
     return 128;
   return problem->common == GEMMEPI_I8 && problem->accumulator == GEMMEPI_F32 && problem->k > 65536 ? 65536
-    : 0;
+        : 0;
 }
 
-static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
-  int operand) {
+static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand];
   char letter = operand == GEMMEPI__A ? 'A' : 'B';
-  gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter,
-    gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
+  gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
-  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
-    gemmepi__runs_are_aligned(problem, view));
+  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter, gemmepi__runs_are_aligned(problem, view));
 }
 
 /* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
@@ -14818,7 +14489,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
   plain->launch.blocks = (unsigned)tiles;
   plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
   plain->launch.threads_y = 1;
-  gemmepi__fill_epilogue(problem, epilogue);
+  gemmepi__fill_epilogue(problem, epilogue, plain->params.extras);
   epilogue->row_tiles = (unsigned)row_tiles;
   epilogue->column_tiles = (unsigned)column_tiles;
   plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
@@ -14829,8 +14500,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
-  gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
-    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+  gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)problem->common)->name);
   gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
   gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
     gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
@@ -14865,19 +14535,16 @@ static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gem
   (void)candidate;
   memset(plain, 0, sizeof *plain);
   status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
-    : gemmepi__build_plain_kernel(context, problem, plain);
+        : gemmepi__build_plain_kernel(context, problem, plain);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__build_sums(context, problem,
-      plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
-        : plain->params.epilogue.row_tiles,
-      &plain->sums);
+    status = gemmepi__build_sums(context, problem, plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
+      : plain->params.epilogue.row_tiles, &plain->sums);
   plan->workspace_size = gemmepi__round_up(plain->product_bytes, 256) +
-    gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
+        gemmepi__round_up(plain->partial_bytes, 256) + plain->sums.partial_bytes;
   return status;
 }
 
-static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments, char *workspace,
+static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   const gemmepi_context *context = plan->base.context;
   const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
@@ -14886,7 +14553,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
   char *between = gemmepi__past(partials, plain->partial_bytes);
   int has_pass = plain->pass.launch.function != NULL;
   gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
-  gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
+  gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
   if (has_pass) { /* a bare product, into workspace */
@@ -14909,11 +14576,10 @@ static void gemmepi__plain_describe(const gemmepi__matmul_plan *plan, gemmepi_pl
   memcpy(details->kernel, plain->launch.name, sizeof details->kernel);
   details->tile_m = details->tile_n = GEMMEPI__PLAIN_TILE;
   details->launches = 1 + (plain->pass.launch.function != NULL) + gemmepi__amax_count(&plan->problem) +
-    gemmepi__sums_launches(&plain->sums);
+        gemmepi__sums_launches(&plain->sums);
 }
 
-static void gemmepi__plain_explain(const gemmepi__matmul_plan *plan, const char *kernel,
-  gemmepi__text *text) {
+static void gemmepi__plain_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
   const gemmepi__launch *launch = &plain->launch, *pass = &plain->pass.launch;
   gemmepi__append(text, "  %s: product%s, %u blocks of %u threads\n", kernel,
@@ -14937,7 +14603,7 @@ typedef struct gemmepi__fused {
 static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
   const gemmepi__view *view = &problem->views[operand];
   return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
-    : gemmepi__converted_view(view, problem->batch, view->dtype);
+        : gemmepi__converted_view(view, problem->batch, view->dtype);
 }
 
 /* Whether its lines lie along k. */
@@ -14950,20 +14616,19 @@ static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand
 static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
-    : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
-      : GEMMEPI__AS_IT_LIES;
+       : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
+        : GEMMEPI__AS_IT_LIES;
   if (pack == GEMMEPI__AS_IT_LIES)
     return pack;
   packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
   return gemmepi__copy_unit(&packed, operand) == 16 &&
-    packed.views[operand].bytes / 16 <= problem->views[operand].bytes
-    ? pack
-    : GEMMEPI__AS_IT_LIES;
+        packed.views[operand].bytes / 16 <= problem->views[operand].bytes
+       ? pack
+       : GEMMEPI__AS_IT_LIES;
 }
 
 /* The problem as the kernel has it. */
-static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2],
-  gemmepi__problem *packed) {
+static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2], gemmepi__problem *packed) {
   int operand;
   *packed = *problem;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
@@ -15003,14 +14668,12 @@ static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__can
     like.copies[0] = a;
     like.copies[1] = b;
     gemmepi__pack_views(problem, like.copies, &packed);
-    gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies),
-      candidates);
+    gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies), candidates);
   }
 }
 
 /* The best of them; one of NEVER where no engine takes the problem, however its operands are copied. */
-static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context,
-  const gemmepi__problem *problem, int applied) {
+static gemmepi__candidate gemmepi__choose_fused(const gemmepi_context *context, const gemmepi__problem *problem, int applied) {
   gemmepi__candidates candidates;
   const gemmepi__candidate *least;
   gemmepi__candidate never;
@@ -15032,8 +14695,7 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
   const char *rule = gemmepi__engines_rule(context, problem);
   if (!rule && !GEMMEPI__HAS_SM80 && !GEMMEPI__HAS_SM90)
     rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
-  if (!rule && !GEMMEPI__HAS_SM80 &&
-    gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
+  if (!rule && !GEMMEPI__HAS_SM80 && gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
     rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
   return rule;
 }
@@ -15072,7 +14734,7 @@ static gemmepi__built_details gemmepi__describe_built(const gemmepi__fused *fuse
 
 static size_t gemmepi__fused_workspace(const gemmepi__fused *fused) {
   return gemmepi__round_up(fused->packs[0].bytes, 256) + gemmepi__round_up(fused->packs[1].bytes, 256) +
-    gemmepi__describe_built(fused).workspace_size;
+     gemmepi__describe_built(fused).workspace_size;
 }
 
 /* Counts what runs with alpha or C need, too, whose kernel is compiled in the first of them. */
@@ -15109,8 +14771,7 @@ static void gemmepi__fused_give_up(const gemmepi__matmul_plan *plan, gemmepi__ca
       candidates->list[i].rank = GEMMEPI__NEVER;
 }
 
-static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments, char *workspace,
+static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   const gemmepi_context *context = plan->base.context;
   const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
@@ -15119,13 +14780,12 @@ static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan,
   int operand;
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
     if (fused->packs[operand].launch.function) {
-      status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand],
-        workspace, stream);
+      status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand], workspace, stream);
       packed.pointers[operand] = workspace;
       workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
     }
   return status ? status
-    : fused->engine->run(context, &plan->problem, &fused->built, &packed, workspace, stream);
+        : fused->engine->run(context, &plan->problem, &fused->built, &packed, workspace, stream);
 }
 
 /* >>in words */
@@ -15137,19 +14797,17 @@ static void gemmepi__fused_describe(const gemmepi__matmul_plan *plan, gemmepi_pl
   details->tile_m = inside.tile_m;
   details->tile_n = inside.tile_n;
   details->launches = 1 + (inside.pass != NULL) + gemmepi__amax_count(&plan->problem) +
-    (fused->packs[0].launch.function != NULL) +
-    (fused->packs[1].launch.function != NULL) + gemmepi__sums_launches(inside.sums);
+        (fused->packs[0].launch.function != NULL) +
+        (fused->packs[1].launch.function != NULL) + gemmepi__sums_launches(inside.sums);
 }
 
-static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char *kernel,
-  gemmepi__text *text) {
+static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   const gemmepi__fused *fused = (const gemmepi__fused *)plan->built;
   int operand;
   (void)kernel;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (fused->packs[operand].launch.function)
-      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-        fused->packs[operand].launch.name,
+      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n", fused->packs[operand].launch.name,
         gemmepi__argument_name(&plan->problem, operand));
   fused->engine->explain(&plan->problem, &fused->built, text);
   if (plan->applied)
@@ -15181,8 +14839,7 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
   shape = gemmepi__choose_sm90(context, &side_by_side, 1, &microseconds);
   if (gemmepi__is_tf32(bare))
     return microseconds * by_transposes[transposes] + 2.5;
-  if ((double)bare->m * (double)bare->n * (double)bare->batch >
-    128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
+  if ((double)bare->m * (double)bare->n * (double)bare->batch > 128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
     return microseconds * 1.03;
   divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
   return divided < microseconds ? divided : microseconds + 0.7;
@@ -15200,8 +14857,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   double rate = gemmepi__sm80_rate(problem, chip), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
-  int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
-    problem->n * problem->views[GEMMEPI__A].bits / 8);
+  int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], problem->n * problem->views[GEMMEPI__A].bits / 8);
   if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);
@@ -15223,10 +14879,10 @@ static const struct {
   gemmepi_epilogue flags;
   double once, relu, others;
 } gemmepi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 7, 5.9, 7.5},
-  {GEMMEPI_BACKWARD, 0, 6, 1.5},
-  {GEMMEPI_AUX, 0, 0.8, 1.25},
-  {GEMMEPI_BIAS, 0, 0.37, 0.64},
-  {GEMMEPI_NONE, 0, 0, 0.64}};
+        {GEMMEPI_BACKWARD, 0, 6, 1.5},
+        {GEMMEPI_AUX, 0, 0.8, 1.25},
+        {GEMMEPI_BIAS, 0, 0.37, 0.64},
+        {GEMMEPI_NONE, 0, 0, 0.64}};
 
 static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem) {
   double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
@@ -15234,9 +14890,7 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
   while ((problem->epilogue & gemmepi__lt_costs[i].flags) != gemmepi__lt_costs[i].flags)
     i++;
   return gemmepi__lt_costs[i].once + elements * 1e-6 *
-    (gemmepi__activation_costs(problem->epilogue)
-      ? gemmepi__lt_costs[i].others
-      : gemmepi__lt_costs[i].relu);
+        (gemmepi__activation_costs(problem->epilogue) ? gemmepi__lt_costs[i].others : gemmepi__lt_costs[i].relu);
 }
 /* The routes of products, a row each. To add one: a file with the functions of a row, and its row here. */
 
@@ -15287,7 +14941,7 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
   lt->otherwise = "its estimate is not less";
   if (wanted->bare_microseconds > 0)
     lt->microseconds = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
-      gemmepi__operand_sum_microseconds(wanted->problem);
+        gemmepi__operand_sum_microseconds(wanted->problem);
   lt->rank = 0.99 * lt->microseconds;
 }
 
@@ -15317,11 +14971,9 @@ static gemmepi_status gemmepi__empty_build(gemmepi__matmul_plan *plan, const gem
   return status;
 }
 
-static gemmepi_status gemmepi__empty_run(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments, char *workspace,
+static gemmepi_status gemmepi__empty_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
-  return gemmepi__run_sums(plan->base.context, (const gemmepi__sums *)plan->built, arguments, workspace,
-    workspace, stream);
+  return gemmepi__run_sums(plan->base.context, (const gemmepi__sums *)plan->built, arguments, workspace, workspace, stream);
 }
 
 static void gemmepi__empty_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
@@ -15330,12 +14982,10 @@ static void gemmepi__empty_describe(const gemmepi__matmul_plan *plan, gemmepi_pl
   details->launches = gemmepi__sums_launches(sums);
 }
 
-static void gemmepi__empty_explain(const gemmepi__matmul_plan *plan, const char *kernel,
-  gemmepi__text *text) {
+static void gemmepi__empty_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   (void)kernel;
-  gemmepi__append(text, "  m or n is 0: %s\n",
-    gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
-      : "only the sums of bias_grad are written");
+  gemmepi__append(text, "  m or n is 0: %s\n", gemmepi__writes_nothing(&plan->problem) ? "nothing runs, nothing is written"
+    : "only the sums of bias_grad are written");
 }
 
 /* >>the host, whose runs are run.h's */
@@ -15417,8 +15067,7 @@ static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__pr
 /* >>choosing */
 
 /* By the route and the candidate, as they are. */
-static gemmepi_status gemmepi__build_by(gemmepi__matmul_plan *plan, gemmepi_route route,
-  const gemmepi__candidate *candidate) {
+static gemmepi_status gemmepi__build_by(gemmepi__matmul_plan *plan, gemmepi_route route, const gemmepi__candidate *candidate) {
   plan->route = gemmepi__route_of(route);
   plan->applied = candidate && candidate->applied;
   return plan->route->build(plan, candidate);
@@ -15437,7 +15086,7 @@ static int gemmepi__has_another(const gemmepi__candidates *candidates) {
 
 /* The routes that may be chosen, in the order in which a user is told of them. */
 static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
-  GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
+        GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
 
 static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
   char sentences[GEMMEPI__COUNT(gemmepi__told_routes) * GEMMEPI__REASON_SIZE];
@@ -15447,8 +15096,7 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
   for (i = 0; i < plan->candidates.count; i++)
     reasons[plan->candidates.list[i].route] = plan->candidates.list[i].refusal;
   for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
-    gemmepi__append(&text, ". %s: %s", gemmepi__route_names[gemmepi__told_routes[i]],
-      reasons[gemmepi__told_routes[i]]);
+    gemmepi__append(&text, ". %s: %s", gemmepi__route_names[gemmepi__told_routes[i]], reasons[gemmepi__told_routes[i]]);
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem%s", sentences);
 }
 
@@ -15473,8 +15121,7 @@ static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi_
 }
 
 /* The context's device: the primary context current, one build at a time. */
-static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
-  const gemmepi__matmul_plan *instead_of) {
+static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
   gemmepi_context *context = plan->base.context;
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
@@ -15482,7 +15129,7 @@ static gemmepi_status gemmepi__choose_on_device(gemmepi__matmul_plan *plan,
     return status;
   gemmepi__lock(&context->build_lock);
   status = gemmepi__is_empty(&plan->problem) ? gemmepi__build_by(plan, GEMMEPI_ROUTE_EMPTY, NULL)
-    : gemmepi__choose(plan, instead_of);
+        : gemmepi__choose(plan, instead_of);
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
   return status;
@@ -15522,8 +15169,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
   if (gemmepi__is_empty(problem)) {
     int only_sums = !gemmepi__writes_nothing(problem);
     plan->route = gemmepi__route_of(GEMMEPI_ROUTE_EMPTY);
-    gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
-      "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
       (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
       (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
     if (only_sums && !context->is_host)
@@ -15540,8 +15186,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-  gemmepi_plan **result) {
+GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **result) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan = NULL;
   gemmepi_status status;
@@ -15606,8 +15251,7 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
 
 /* Builds a plan by the next route into a place of this one, if no other thread has done so: `runs` in the log. Why this one
  cannot do it stands in gemmepi_last_error; that of a plan for some runs alone was known beforehand, and is nobody's news. */
-static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place,
-  const char *runs) {
+static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemmepi__atomic_pointer *place, const char *runs) {
   gemmepi__matmul_plan *next = gemmepi__new_plan(plan->base.context, &plan->problem);
   gemmepi_status status;
   if (!next)
@@ -15625,8 +15269,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
   if (next)
     gemmepi__release_plan(&next->base);
   else if (!plan->applied)
-    gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
-      "a product of m %lld, n %lld, k %lld takes another route %s: %s",
+    gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "a product of m %lld, n %lld, k %lld takes another route %s: %s",
       (long long)gemmepi__callers_m(&plan->problem),
       (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
       ((const gemmepi__matmul_plan *)gemmepi__load_pointer(place))->reasons[plan->route->id]);
@@ -15635,8 +15278,7 @@ static gemmepi_status gemmepi__plan_next(const gemmepi__matmul_plan *plan, gemme
 
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
  the context's workspace. */
-static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted,
-  const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, size_t counted, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
@@ -15648,8 +15290,7 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
 #define GEMMEPI__IS_APPLIED "alpha 1 and no C are compiled in"
 
 /* Why the plan is not for this run, or NULL. */
-static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments) {
+static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
   if (plan->applied && (arguments->alpha != 1 || arguments->uses_c || arguments->device_alpha))
     return GEMMEPI__IS_APPLIED;
   return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
@@ -15678,8 +15319,7 @@ static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *pla
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-  const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
   const char *why = gemmepi__not_for_run(current, arguments);
@@ -15716,8 +15356,7 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
 #endif
 
 static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
-  const gemmepi_matmul_args *args,
-  const gemmepi__arguments *arguments) {
+  const gemmepi_matmul_args *args, const gemmepi__arguments *arguments) {
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
   int i;
   for (i = 0; i < problem->count && !status; i++)
@@ -15756,8 +15395,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-  gemmepi_stream stream) {
+GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args, gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
   return status ? status : gemmepi__run_matmul((const gemmepi__matmul_plan *)plan, args, 0, stream);
 }
@@ -15849,8 +15487,8 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
 }
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
-  "a scale for each 128 of k",
-  "a scale for each 128 x 128 block"};
+        "a scale for each 128 of k",
+        "a scale for each 128 x 128 block"};
 
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
@@ -15861,8 +15499,7 @@ static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *p
     gemmepi__argument_name(problem, operand),
     gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
     (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
-    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
-    gemmepi__scale_names[view->scale]);
+    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "", gemmepi__scale_names[view->scale]);
 }
 
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
@@ -15871,13 +15508,13 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
     (long long)problem->k, (long long)problem->batch);
   gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-  gemmepi__append(
-    text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+  gemmepi__append(text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
     problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
-  for (operand = 0; operand < GEMMEPI__SCALE_A; operand++)
-    gemmepi__explain_view(text, problem, operand);
+  for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+    if (operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA)
+      gemmepi__explain_view(text, problem, operand);
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
@@ -15894,8 +15531,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
   if (candidate->engine != GEMMEPI__ANY_ENGINE)
     gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
   if (candidate->copies[0] || candidate->copies[1])
-    gemmepi__append(text, " with %s%s%s copied",
-      candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
+    gemmepi__append(text, " with %s%s%s copied", candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
       candidate->copies[0] && candidate->copies[1] ? " and " : "",
       candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
   if (candidate->refusal) {
@@ -15905,8 +15541,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
   if (candidate->engine != GEMMEPI__ANY_ENGINE) {
     int tile_m, tile_n;
     gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
-    gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
-      problem->exchanged ? tile_m : tile_n);
+    gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m, problem->exchanged ? tile_m : tile_n);
   }
   if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
     gemmepi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
@@ -15926,8 +15561,7 @@ static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matm
   if (!is_known)
     return;
   gemmepi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n",
-    chip->arch / 10, chip->arch % 10, chip->source,
-    chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
+    chip->arch / 10, chip->arch % 10, chip->source, chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
   for (i = 0; i < candidates->count; i++)
     gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }
@@ -15937,8 +15571,7 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__told_routes); i++) {
     gemmepi_route route = gemmepi__told_routes[i];
     if (plan->route->id != route)
-      gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[route],
-        gemmepi__why_not(plan, route));
+      gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[route], gemmepi__why_not(plan, route));
   }
   gemmepi__append(text, "  not host: the context runs on a GPU\n");
   gemmepi__explain_candidates(text, plan);
@@ -15947,8 +15580,7 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   gemmepi_plan_details details;
   gemmepi__matmul_info(plan, &details);
-  gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-    (gemmepi__ull)details.workspace_size);
+  gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gemmepi__ull)details.workspace_size);
   plan->route->explain(plan, details.kernel, text);
   if (plan->route->enumerate)
     gemmepi__explain_others(text, plan);
@@ -16062,16 +15694,16 @@ static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) 
 static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchanged, const char *a,
   const char *b, const char *d, const char *aux) {
   static const char *const folded[][2] = {{"desc.a", "desc.b"},   {"desc.b", "desc.a"},
-    {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
-    {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
+        {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
+        {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
   gemmepi__renaming names[] = {{"desc.a", NULL},
-    {"desc.b", NULL},
-    {"desc.d", NULL},
-    {"desc.aux", NULL},
-    {"desc.bias_grad", "desc.dbias"},
-    {"desc.epilogue", "desc.activation"},
-    {"desc.m", "desc.m"},
-    {"desc.n", "desc.n"}};
+        {"desc.b", NULL},
+        {"desc.d", NULL},
+        {"desc.aux", NULL},
+        {"desc.bias_grad", "desc.dbias"},
+        {"desc.epilogue", "desc.activation"},
+        {"desc.m", "desc.m"},
+        {"desc.n", "desc.n"}};
   size_t i, j;
   if (!status)
     return status;
@@ -16092,8 +15724,8 @@ static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchan
 /* The caller's name of a tensor. */
 static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tensor) {
   static const int8_t pairs[][2] = {{GEMMEPI__L_A, GEMMEPI__L_B},
-    {GEMMEPI__L_DA, GEMMEPI__L_DB},
-    {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
+        {GEMMEPI__L_DA, GEMMEPI__L_DB},
+        {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
   size_t i;
   for (i = 0; task->exchanged && i < GEMMEPI__COUNT(pairs); i++)
     if (tensor == pairs[i][0] || tensor == pairs[i][1])
@@ -16143,8 +15775,8 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
     uint64_t accumulate, output;
     const char *name;
   } pairs[] = {{GEMMEPI_ACCUMULATE_DA, GEMMEPI_LINEAR_DA, "DA"},
-    {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
-    {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
+        {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
+        {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
   uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
   int affine = gemmepi__is_affine(desc->activation);
   size_t i;
@@ -16152,8 +15784,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
   if (status)
     return status;
   if (gemmepi__has_two(keeps))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
       "preact or computed anew");
   if (affine && keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -16162,8 +15793,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
   if (!backward)
     return GEMMEPI_OK;
   if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS");
   for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
     if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
@@ -16171,8 +15801,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
         pairs[i].name, pairs[i].name);
   if (!affine && !keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-      "activation needs P");
+      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this activation needs P");
   return GEMMEPI_OK;
 }
 
@@ -16227,14 +15856,13 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
 /* TF32 where it fits; other types follow from the operands. */
 static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, int b) {
   return wanted == GEMMEPI_COMPUTE_TF32 && gemmepi__common_dtype(a, b) == GEMMEPI_F32
-    ? GEMMEPI_COMPUTE_TF32
-    : GEMMEPI_COMPUTE_DEFAULT;
+       ? GEMMEPI_COMPUTE_TF32
+       : GEMMEPI_COMPUTE_DEFAULT;
 }
 
 /* >>taking a desc */
 
-static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
-  int operand) {
+static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem, int operand) {
   task->views[tensor] = problem->views[operand];
   if (tensor <= GEMMEPI__L_DY)
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
@@ -16276,26 +15904,21 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
   int a = (int)layer->a.dtype, b = (int)layer->b.dtype, common = gemmepi__common_dtype(a, b);
   uint32_t accepted = a == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
   task->g_dtype = layer->g_dtype                             ? (int32_t)layer->g_dtype
-    : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
-      : (int32_t)common;
+        : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
+        : (int32_t)common;
   if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
-      "E5M2",
-      (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+      "E5M2", (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
   if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
-      (int)layer->g_dtype,
-      gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
-        : "no gemmepi_dtype",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
+      gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name : "no gemmepi_dtype",
       a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
       gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
 /* dY and dbias. */
-static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment,
-  gemmepi__layer_task *task) {
+static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment, gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -16330,18 +15953,14 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   gemmepi__problem problem;
   gemmepi_status status;
   if (matrix->transposed && matrix->transposed != of->transposed)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
-      gemmepi__layer_name(task, tensor), matrix->transposed,
-      matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+      gemmepi__layer_name(task, tensor), matrix->transposed, matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
   if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
       gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
-  if (matrix->dtype != GEMMEPI_F64 &&
-    !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+  if (matrix->dtype != GEMMEPI_F64 && !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.dtype is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)%s",
       gemmepi__layer_name(task, tensor), (int)matrix->dtype,
       gemmepi__dtype_is_known(matrix->dtype) ? gemmepi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
@@ -16356,16 +15975,14 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   desc.alignment = layer->alignment;
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
-    return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
-      is_da ? "desc.da" : "desc.db", "desc.aux");
+    return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", is_da ? "desc.da" : "desc.db", "desc.aux");
   gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
   task->views[tensor].transposed = of->transposed;
   return GEMMEPI_OK;
 }
 
 /* One batch form for all: see gemmepi_linear_desc. The fields are those of the folded layer. */
-static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer,
-  const gemmepi__layer_task *task, int backward) {
+static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer, const gemmepi__layer_task *task, int backward) {
   int exchanged = task->exchanged;
   const char *b = exchanged ? "a" : "b", *db = exchanged ? "da" : "db", *da = exchanged ? "db" : "da";
   int shared = task->shares_b;
@@ -16373,24 +15990,18 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
   if (layer->batch == 1)
     return GEMMEPI_OK;
   if (shared && has_bias && layer->bias.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-      "then bias is too",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): then bias is too",
       (long long)layer->bias.batch_stride, b);
   if (shared && layer->b.scale.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
-      "0): then its scale is too",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is 0): then its scale is too",
       b, (long long)layer->b.scale.batch_stride, b);
   if (!backward)
     return GEMMEPI_OK;
   if (task->shares_a && layer->a.scale.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
-      "is 0): then the scale is shared too",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride is 0): then the scale is shared too",
       exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
   if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -16398,23 +16009,16 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
       "(shared by the batch, its gradient a sum over it), or neither is",
       db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
   if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-      "then dbias is the sum over it, with stride 0",
-      (long long)layer->dbias.batch_stride, b);
-  if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias &&
-    (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
-      "0, or neither is",
+      "then dbias is the sum over it, with stride 0", (long long)layer->dbias.batch_stride, b);
+  if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias && (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are 0, or neither is",
       (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
   if (task->shares_a && shared)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-      "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-      "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
-      da);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+      "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1", da);
   return GEMMEPI_OK;
 }
 
@@ -16456,8 +16060,7 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
     gemmepi__write_layer(task, GEMMEPI__L_DBIAS);
 }
 
-static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment,
-  gemmepi__layer_task *task) {
+static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment, gemmepi__layer_task *task) {
   gemmepi_status status = gemmepi__take_g_dtype(layer, task);
   if (!status)
     status = gemmepi__take_upstream(layer, alignment, task);
@@ -16492,13 +16095,12 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
   task->batch = layer.batch;
   task->shares_b = layer.batch != 1 && layer.b.batch_stride == 0;
   task->shares_a = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
-    layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
+        layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
   task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
   task->epilogue = layer.activation;
   task->compute = (int32_t)layer.compute;
   task->flags = backward ? layer.flags
-    : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-      GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+        : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
   status = gemmepi__take_forward(&layer, backward, alignment, task);
   if (!status)
     status = gemmepi__check_batch_form(&layer, task, backward);
@@ -16533,8 +16135,7 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
 }
 
 /* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
-static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
-  void *const pointers[GEMMEPI__L_COUNT]) {
+static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++) {
     const gemmepi__view *view = &task->views[t];
@@ -16544,23 +16145,18 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it", name,
         gemmepi__is_backward(task) ? "backward" : "forward");
     if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
     if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given (%p), but desc.flags does not ask for it", name,
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags does not ask for it", name,
         pointers[t]);
-    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] &&
-      gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
+    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] && gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
         gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
   }
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
-  void *const pointers[GEMMEPI__L_COUNT]) {
+static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
   int t;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
@@ -16570,8 +16166,7 @@ static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *
 }
 
 /* Outputs overlap nothing. */
-static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
-  void *const pointers[GEMMEPI__L_COUNT]) {
+static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
   int t, other, shares;
   for (t = 0; t < GEMMEPI__L_COUNT; t++)
     for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
@@ -16584,17 +16179,14 @@ static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *ta
       shares =
         gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
       if (shares)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-          "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
           gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
-          gemmepi__if_undecided(shares));
+          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes, gemmepi__if_undecided(shares));
     }
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
-  const gemmepi_linear_args *args,
+static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
   void *const pointers[GEMMEPI__L_COUNT]) {
   uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
   int t;
@@ -16602,12 +16194,9 @@ static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *
     end = ~(uintptr_t)0;
   for (t = 0; t < GEMMEPI__L_COUNT; t++) {
     uintptr_t other = (uintptr_t)pointers[t];
-    if (gemmepi__layer_has(task, t) && other && other < end &&
-      begin < other + (uintptr_t)task->views[t].bytes)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
-        (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t),
-        pointers[t]);
+    if (gemmepi__layer_has(task, t) && other && other < end && begin < other + (uintptr_t)task->views[t].bytes)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
+        (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t), pointers[t]);
   }
   return GEMMEPI_OK;
 }
@@ -16697,8 +16286,7 @@ static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int
 
 /* >>building */
 
-static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind,
-  const char *what) {
+static gemmepi__step *gemmepi__new_step(gemmepi__linear_plan *layer, gemmepi__step_kind kind, const char *what) {
   gemmepi__step *step = &layer->steps[layer->step_count++];
   step->kind = kind;
   step->what = what;
@@ -16765,8 +16353,7 @@ static gemmepi_status gemmepi__build_kernels(gemmepi__linear_plan *layer, gemmep
 }
 
 /* dbias as the step's sums, of the kind that the flag `sums` names, where the layer has one. */
-static void gemmepi__leave_dbias(const gemmepi__layer_task *task, uint64_t sums, gemmepi_matmul_desc *desc,
-  gemmepi__step *step) {
+static void gemmepi__leave_dbias(const gemmepi__layer_task *task, uint64_t sums, gemmepi_matmul_desc *desc, gemmepi__step *step) {
   if (!(task->flags & GEMMEPI_LINEAR_DBIAS))
     return;
   desc->epilogue |= sums | (task->flags & GEMMEPI_ACCUMULATE_DBIAS ? GEMMEPI_ACCUMULATE_BIAS_GRAD : 0);
@@ -16779,8 +16366,7 @@ static void gemmepi__give_parameter(const gemmepi__layer_task *task, gemmepi_mat
   desc->activation_parameter = desc->has_parameter ? task->parameter : 0;
 }
 
-static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n,
-  int64_t k, int64_t batch) {
+static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, int64_t m, int64_t n, int64_t k, int64_t batch) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.m = m;
@@ -16858,15 +16444,12 @@ static void gemmepi__fill_three_axes(gemmepi__three_axes *axes, gemmepi_dtype dt
 
 /* A cast of the layer's tensor `from` into the temporary `to`, of `elements`: below 0 if they are too many. */
 static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__step *step,
-  gemmepi_elementwise_desc *desc, int from, int to,
-  int64_t elements) {
+  gemmepi_elementwise_desc *desc, int from, int to, int64_t elements) {
   gemmepi__task task;
   gemmepi_status status;
   if (elements < 0)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s is copied item by item for its product, and has more than 2^56 elements",
-      gemmepi__layer_name(&layer->task, from));
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s is copied item by item for its product, and has more than 2^56 elements", gemmepi__layer_name(&layer->task, from));
   desc->operation = GEMMEPI_OP_CAST;
   status = gemmepi__take_task(desc, (size_t)layer->task.alignment, &task);
   if (!status)
@@ -16883,8 +16466,7 @@ static gemmepi_status gemmepi__build_copy(gemmepi__linear_plan *layer, gemmepi__
 
 /* The scales of A or B one item after another, as a cast reads them; those that are one number for an item are written out
  for each of its `outer` rows (columns of B). *source is where they are then. */
-static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer,
-  int *source) {
+static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tensor, int64_t outer, int *source) {
   const gemmepi__view *view = &layer->task.views[GEMMEPI__L_SCALE_OF(tensor)];
   int mode = layer->task.views[tensor].scale, repeats = mode == GEMMEPI_SCALE_TENSOR;
   int64_t length = repeats ? outer : view->length;
@@ -16910,14 +16492,12 @@ static gemmepi_status gemmepi__add_scales(gemmepi__linear_plan *layer, int tenso
   desc.a = &given.tensor;
   desc.y = &dense.tensor;
   desc.alignment = 4; /* a scale's own */
-  return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to,
-    gemmepi__offset(items, item, 0));
+  return gemmepi__build_copy(layer, step, &desc, GEMMEPI__L_SCALE_OF(tensor), to, gemmepi__offset(items, item, 0));
 }
 
 /* op(A) or op(B), item by item, as a dense matrix in workspace, whose items are stacked along the sum of the product that it is
  for: A by rows, B by columns (so it is stored transposed). Scales are multiplied in, in F32. */
-static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix,
-  int *source) {
+static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor, gemmepi_matrix *matrix, int *source) {
   const gemmepi__layer_task *task = &layer->task;
   const gemmepi__view *view = &task->views[tensor];
   int is_a = tensor == GEMMEPI__L_A, to = is_a ? GEMMEPI__COPY_A : GEMMEPI__COPY_B, scales = 0;
@@ -16953,8 +16533,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
       desc.scale_mode = GEMMEPI_SCALE_OUTER;
     step->sources[GEMMEPI__SCALE_A] = (int8_t)scales;
   }
-  return gemmepi__build_copy(layer, step, &desc, tensor, to,
-    gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
+  return gemmepi__build_copy(layer, step, &desc, tensor, to, gemmepi__offset(gemmepi__offset(outer, ld, 0), items, 0));
 }
 
 /* Whether the product for a gradient takes the operand as it lies. stacks: the items of the batch lie so that the product
@@ -16962,7 +16541,7 @@ static gemmepi_status gemmepi__add_copy(gemmepi__linear_plan *layer, int tensor,
 static int gemmepi__takes_factor(const gemmepi__layer_task *task, int tensor, int over_items, int stacks) {
   const gemmepi__view *view = &task->views[tensor];
   int varies = view->scale > GEMMEPI_SCALE_TENSOR ||
-    (view->scale && over_items && task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride);
+        (view->scale && over_items && task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride);
   return !varies && (!over_items || stacks);
 }
 
@@ -16981,13 +16560,11 @@ static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi
     memset(&factors->a.scale, 0, sizeof factors->a.scale);
     memset(&factors->b.scale, 0, sizeof factors->b.scale);
   }
-  if (task->flags & GEMMEPI_LINEAR_DB && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_A, a_over_items,
-      gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
+  if (task->flags & GEMMEPI_LINEAR_DB && !empty && !gemmepi__takes_factor(task, GEMMEPI__L_A, a_over_items,
+    gemmepi__stacks_rows(&factors->a, task->batch, task->m)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_A, &factors->a, &factors->a_source);
-  if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty &&
-    !gemmepi__takes_factor(task, GEMMEPI__L_B, b_over_items,
-      gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
+  if (!status && task->flags & GEMMEPI_LINEAR_DA && !empty && !gemmepi__takes_factor(task, GEMMEPI__L_B, b_over_items,
+    gemmepi__stacks_columns(&factors->b, task->batch, task->n)))
     status = gemmepi__add_copy(layer, GEMMEPI__L_B, &factors->b, &factors->b_source);
   return status;
 }
@@ -17011,15 +16588,13 @@ static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
 static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
   gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
   uint64_t flags = task->flags;
-  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
-    task->views[GEMMEPI__L_DY].scale)
+  if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype || task->views[GEMMEPI__L_DY].scale)
     return 0;
   if (task->batch <= 1)
     return 1;
   return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
     !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
-    !(task->shares_a && flags & GEMMEPI_LINEAR_DA &&
-     !gemmepi__stacks_columns(&dy, task->batch, task->n));
+     !(task->shares_a && flags & GEMMEPI_LINEAR_DA && !gemmepi__stacks_columns(&dy, task->batch, task->n));
 }
 
 /* G = dY act'(P) of a P that was saved, and dbias on the way. */
@@ -17089,14 +16664,13 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
     layer->temporary_bytes[0] =
       gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
   return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
-    : gemmepi__add_pass(layer, &factors->g);
+        : gemmepi__add_pass(layer, &factors->g);
 }
 
 /* >>gradients */
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
-static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
-  gemmepi_matmul_desc *desc) {
+static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor, gemmepi_matmul_desc *desc) {
   const gemmepi__layer_task *task = &layer->task;
   int is_da = tensor == GEMMEPI__L_DA;
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
@@ -17142,8 +16716,8 @@ static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi
   desc.b = factors->b;
   desc.b.transposed = !desc.b.transposed;
   stacks = !over_items && task->shares_b && task->batch > 1 &&
-    gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
-    gemmepi__stacks_rows(&da, task->batch, task->m);
+      gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
+      gemmepi__stacks_rows(&da, task->batch, task->m);
   if (over_items)
     desc.k = gemmepi__times(task->batch, task->n);
   if (stacks) {
@@ -17177,15 +16751,13 @@ static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__fac
 
 /* The product that dB is, of `rows` rows of op(A)^T. */
 static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
-  return gemmepi__step_desc(task, rows, task->n,
-    task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
+  return gemmepi__step_desc(task, rows, task->n, task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
     task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
  (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
-static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
-  int sums_dbias) {
+static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors, int sums_dbias) {
   gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
   gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
   gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
@@ -17289,8 +16861,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
   gemmepi_status status;
   if (!layer)
     return GEMMEPI_OUT_OF_MEMORY;
-  layer->base = gemmepi__plan_base(
-    context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
+  layer->base = gemmepi__plan_base(context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
     gemmepi__destroy_layer);
   layer->task = *task;
   status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer) : gemmepi__build_forward(layer);
@@ -17322,13 +16893,11 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  gemmepi_plan **plan) {
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 0, plan);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
-  const gemmepi_linear_desc *desc,
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
   gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 1, plan);
 }
@@ -17343,8 +16912,7 @@ typedef struct gemmepi__layer_run {
   size_t workspace_size;
 } gemmepi__layer_run;
 
-static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
-  gemmepi__layer_run *run) {
+static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size, gemmepi__layer_run *run) {
   int i;
   run->workspace = (char *)workspace;
   run->workspace_size = size;
@@ -17454,7 +17022,7 @@ static gemmepi_status gemmepi__run_steps(const gemmepi__linear_plan *layer, cons
   for (i = 0; i < layer->step_count && !status; i++) {
     const gemmepi__step *step = &layer->steps[i];
     status = step->kind == GEMMEPI__STEP_PRODUCT ? gemmepi__run_product_step(layer, step, run, stream)
-      : step->kind == GEMMEPI__STEP_COPY  ? gemmepi__run_copy_step(layer, step, run, stream)
+        : step->kind == GEMMEPI__STEP_COPY  ? gemmepi__run_copy_step(layer, step, run, stream)
         : gemmepi__run_kernel_step(layer, step, run, stream);
   }
   return status;
@@ -17498,8 +17066,7 @@ static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *la
 /* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
  the caller knowing: then it takes the context's, as products do. */
 static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *layer,
-  const gemmepi_linear_args *args, gemmepi__layer_run *run,
-  gemmepi_stream stream) {
+  const gemmepi_linear_args *args, gemmepi__layer_run *run, gemmepi_stream stream) {
   size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
   gemmepi_status status;
   if (needed > layer->built_size && given < needed) {
@@ -17560,22 +17127,19 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
   return status;
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
-  gemmepi_stream stream) {
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args, gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
-  const gemmepi_linear_args *args,
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
   gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
   return status ? status : gemmepi__run_layer((const gemmepi__linear_plan *)plan, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
-  return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
-    gemmepi__layer_workspace(layer));
+  return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream), gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -17583,16 +17147,15 @@ static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, 
 /* The alignment class of the pointers, as gemmepi__alignment_of for products. Scales have their own rules. */
 static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int backward) {
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
-    (uintptr_t)args->preact | GEMMEPI__DEFAULT_ALIGNMENT;
+        (uintptr_t)args->preact | GEMMEPI__DEFAULT_ALIGNMENT;
   bits |= backward
-    ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
-    : (uintptr_t)args->y;
+        ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
+        : (uintptr_t)args->y;
   return (size_t)(bits & (~bits + 1));
 }
 
 static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  const gemmepi_linear_args *args, int backward,
-  gemmepi_stream stream) {
+  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
   gemmepi__layer_task task;
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
@@ -17641,7 +17204,7 @@ static int gemmepi__step_launches(const gemmepi__step *step) {
     return gemmepi__elementwise_launches(step->copy);
   default:
     return (step->pass.launch.function != NULL) + (step->sums.first.function != NULL) +
-      (step->sums.second.function != NULL);
+       (step->sums.second.function != NULL);
   }
 }
 
@@ -17649,7 +17212,7 @@ static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
   int i, empty = 1;
   for (i = 0; i < layer->step_count; i++)
     empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
-      layer->steps[i].product->route->id == GEMMEPI_ROUTE_EMPTY;
+        layer->steps[i].product->route->id == GEMMEPI_ROUTE_EMPTY;
   return empty;
 }
 
@@ -17668,10 +17231,8 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
     details->tile_n = layer->task.exchanged ? product.tile_m : product.tile_n;
     return;
   }
-  snprintf(details->kernel, sizeof details->kernel, "%s",
-    layer->base.context->is_host                 ? "gemmepi__host_product"
-    : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
-      : layer->steps[i].sums.first.name);
+  snprintf(details->kernel, sizeof details->kernel, "%s", layer->base.context->is_host                 ? "gemmepi__host_product"
+    : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name : layer->steps[i].sums.first.name);
 }
 
 static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
@@ -17686,8 +17247,8 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
   details->kind = GEMMEPI_PLAN_LINEAR_BACKWARD;
   is_f64 = layer->task.views[GEMMEPI__L_DY].dtype == GEMMEPI_F64;
   details->route = gemmepi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
-    : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
-      : GEMMEPI_ROUTE_LINEAR;
+        : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
+        : GEMMEPI_ROUTE_LINEAR;
   details->route_name = gemmepi__route_names[details->route];
   if (details->route != GEMMEPI_ROUTE_EMPTY)
     gemmepi__describe_first(layer, details);
@@ -17695,14 +17256,13 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
     details->launches += gemmepi__step_launches(&layer->steps[i]);
   details->workspace_size = gemmepi__layer_workspace(layer);
   details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
-    : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
-      : GEMMEPI_COMPUTE_F32;
+        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
+        : GEMMEPI_COMPUTE_F32;
   details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
   details->deterministic = details->bit_stable = 1;
 }
 
-static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
-  const gemmepi__step *step) {
+static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer, const gemmepi__step *step) {
   gemmepi__append(text, "%s: ", step->what);
   if (step->kind == GEMMEPI__STEP_PRODUCT)
     gemmepi__explain_matmul(text, step->product);
@@ -17712,15 +17272,13 @@ static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_pla
     gemmepi__append(text, "plain C, accumulated in F64\n");
   else
     gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
-      step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-      gemmepi__step_launches(step));
+      step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "", gemmepi__step_launches(step));
 }
 
 static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
   const gemmepi__layer_task *task = &layer->task;
   int i;
-  gemmepi__append(
-    text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
+  gemmepi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
     gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
     (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
   gemmepi__append_epilogue(text, task->epilogue);
@@ -17811,8 +17369,7 @@ typedef struct gemmepi__precompilation {
 } gemmepi__precompilation;
 
 /* One of each kind, but for those that were left out of the program. */
-static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-  gemmepi_plan **plan) {
+static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem, gemmepi_plan **plan) {
   if (problem->matmul)
     return gemmepi_plan_matmul(context, problem->matmul, plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -17834,10 +17391,9 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
   gemmepi_plan *plan = NULL;
   gemmepi_status status;
   int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
-    (problem->linear_backward != NULL);
+        (problem->linear_backward != NULL);
   if (given != 1)
-    return gemmepi__fail(
-      GEMMEPI_INVALID_ARGUMENT,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
   status = gemmepi__plan_any(context, problem, &plan);
   if (!status && problem->matmul)
@@ -17875,8 +17431,7 @@ GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
 #define GEMMEPI__MOST_THREADS 256
 
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
-  size_t count, int threads, gemmepi_progress_function progress,
-  void *user) {
+  size_t count, int threads, gemmepi_progress_function progress, void *user) {
   gemmepi__precompilation all;
   gemmepi__thread others[GEMMEPI__MOST_THREADS];
   int started = 0, i;
@@ -17885,8 +17440,7 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
   if (threads < 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "threads is %d; accepted are 0, for as many as there are cores, and more",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "threads is %d; accepted are 0, for as many as there are cores, and more",
       threads);
   memset(&all, 0, sizeof all);
   all.context = context;

@@ -6,20 +6,26 @@
     embed.py --check  fails, and says how to mend it, if what is there differs
 
 The output depends on the sources alone: no dates, LF line ends. CUDA sources are embedded without comments, indentation,
-blank lines and most blanks; the compiler still counts lines as the files in src/kernels/ have them, and names those files.
+blank lines and most blanks, and with DEVICE for `__device__ inline`; the compiler still counts lines as the files in
+src/kernels/ have them, and names those files.
 """
+import itertools
 import pathlib
 import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent
 ROOT = SOURCE.parent
+KERNELS = SOURCE / "kernels"
 LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenation
-LINE_LIMIT = 2000  # characters of a line of literals
+PARTS = 16  # more than any source has, and a test adds one
+LINE_LIMIT = 1000  # characters of a line of literals
+WIDTH = 130  # of lines that others are joined to
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
-# what a program may leave out
-OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
-           "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE", "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE"}
+# what a program may leave out: files, or folders
+OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
+           "operations.cuh": "GEMMEPI_NO_ELEMENTWISE", "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE",
+           "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 
 
@@ -28,9 +34,10 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])'
 LONGEST_GAP = 6  # lines left out that are counted by empty ones, which take two bytes each in the header
 
 
-MARK = r"[,;=<>?:(){}\[\]|&*/%!]"  # not + and -, which go into numbers such as 0x1e
+MARK = r"[,;=<>?:(){}\[\]|&*/%!]"
 ALONE = r"[,;(){}\[\]]"  # never the beginning or the end of a longer mark
-BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)|(?<={ALONE}) | (?={ALONE})")
+SIGN = r"[+-]"  # which go into numbers such as 0x1e: behind those letters a blank stays
+BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)|(?<={ALONE}) | (?={ALONE})|(?<=[^\WeEpP]) (?={SIGN})|(?<= {SIGN}) (?=\w)")
 
 
 def without_blanks(line):
@@ -61,10 +68,20 @@ def depth_after(line, depth):
     return depth + bare.count("(") - bare.count(")")
 
 
+def name_of(path):
+    """As #include lines have it: from src/kernels/ on."""
+    return path.relative_to(KERNELS).as_posix()
+
+
+def shorter(line):
+    """The two words of nearly every function, for which types.cuh has one."""
+    return line if line.startswith("#") else line.replace("__device__ inline ", "DEVICE ")
+
+
 def stripped_lines(path):
     """Pairs of a line and how many line ends follow it; #line where more were left out."""
-    lines = [without_blanks(line.strip()) for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
-    out, depth, continued = [[f'#line 1 "src/kernels/{path.name}"', 1]], 0, False
+    lines = [shorter(without_blanks(line.strip())) for line in without_comments(path.read_text(encoding="utf-8")).split("\n")]
+    out, depth, continued = [[f'#line 1 "src/kernels/{name_of(path)}"', 1]], 0, False
     expected = 1
     for number, line in enumerate(lines, 1):
         if not line and not continued:
@@ -85,23 +102,22 @@ def escape(line, ends):
     return line.replace("\\", "\\\\").replace('"', '\\"').replace("??", '?""?') + "\\n" * ends
 
 
-def string_array(path):
-    """Literals of some lines, joined by the compiler into strings below the limit, as an array ended by NULL."""
-    name = "gemmepi__source_" + re.sub(r"\W", "_", path.name)
-    out, size = [f"static const char *const {name}[] = {{"], 0
+def row_of(path):
+    """Name and text of a source: literals of some lines, joined by the compiler into strings below the limit."""
+    out, size, parts = [f'{{"{name_of(path)}",\n{{'], 0, 1
     for line, ends in stripped_lines(path):
         text = escape(line, ends)
         if size and size + len(text) > LITERAL_LIMIT:
             out[-1] += ","
             size = 0
+            parts += 1
         if size and len(out[-1]) + len(text) < LINE_LIMIT:
             out[-1] = out[-1][:-1] + text + '"'
         else:
             out.append(f'"{text}"')
         size += len(text)
-    out[-1] += ","
-    out.append("    NULL};")
-    return name, "\n".join(out)
+    assert parts < PARTS - 1, f"{path} is of {parts} parts"
+    return "\n".join(out) + "}},"
 
 
 def codes(types):
@@ -118,23 +134,24 @@ def codes(types):
         + [f"\n#define ACTIVATION_CODES(X) {names}\n\n#endif\n"])
 
 
-def optional(path, text):
-    option = OPTIONS.get(path.name)
-    return f"#ifndef {option}\n{text}\n#endif" if option else text
+def option_of(path):
+    name = name_of(path)
+    return OPTIONS.get(name) or OPTIONS.get(name.split("/")[0]) or ""
 
 
 def kernels_source():
-    files = sorted(path for path in (SOURCE / "kernels").iterdir() if path.suffix in (".cu", ".cuh", ".h"))
-    arrays = [string_array(path) for path in files]
-    rows = "\n".join(optional(path, f'    {{"{path.name}", {name}}},') for path, (name, _) in zip(files, arrays))
-    return "\n\n".join(
-        ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */\n"
-         "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>"]
-        + [optional(path, text) for path, (_, text) in zip(files, arrays)]
-        + ["/* By file name; a source is its parts one after another. */\n"
-           "typedef struct gemmepi__source {\n    const char *name;\n    const char *const *parts;\n} gemmepi__source;",
-           "static const gemmepi__source gemmepi__sources[] = {\n" + rows + "\n    {NULL, NULL}};",
-           "#endif\n"])
+    files = [path for path in KERNELS.rglob("*") if path.suffix in (".cu", ".cuh", ".h")]
+    files.sort(key=lambda path: (option_of(path), path))
+    rows = []
+    for option, of_option in itertools.groupby(files, option_of):
+        texts = [row_of(path) for path in of_option]
+        rows += [f"#ifndef {option}", *texts, "#endif"] if option else texts
+    return "\n".join(
+        ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */",
+         "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>\n",
+         "/* By the name that #include lines have; a source is its parts one after another, up to NULL. */",
+         f"typedef struct gemmepi__source {{\n    const char *name;\n    const char *parts[{PARTS}];\n}} gemmepi__source;\n",
+         "static const gemmepi__source gemmepi__sources[] = {", *rows, "{NULL, {NULL}}};\n", "#endif\n"])
 
 
 def without_guard(text):
@@ -143,19 +160,37 @@ def without_guard(text):
     return re.sub(r"#endif\n*\Z", "", text) if found else text
 
 
+def join(first, second):
+    """Two lines of an expression; a string that goes on becomes one."""
+    if first.endswith('"') and second.startswith('"') and not re.search(r'\\[0-9a-fx]*"$', first):
+        return first[:-1] + second[1:]
+    return first + ("" if first.endswith("(") else " ") + second
+
+
 def narrower(text):
-    """Two blanks for each level of indentation, also of continued lines, and one at a comment's ends and ahead of a backslash."""
-    levels, lines = [(0, 0)], []  # blanks there, and here
+    """Half the indentation. Lines that go on within parentheses join those before them, where there is room again, or have two blanks
+    more than their first one. One blank at a comment's ends and ahead of a backslash."""
+    out, depth, first, in_comment = [], 0, 0, False
     for line in text.split("\n"):
-        there = len(line) - len(line.lstrip(" "))
-        if line:
-            while levels[-1][0] > there:
-                levels.pop()
-            if levels[-1][0] < there:
-                levels.append((there, levels[-1][1] + min((there - levels[-1][0]) // 2, 2)))
-            line = " " * levels[-1][1] + line[there:]
-        lines.append(line)
-    return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", "\n".join(lines), flags=re.MULTILINE)
+        blanks = len(line) - len(line.lstrip(" "))
+        goes_on = depth > 0 and not in_comment and not line.startswith(("#", '"'))
+        if not goes_on:
+            first = min(blanks // 2, 8)
+        joined = join(out[-1], line[blanks:]) if goes_on else ""
+        if goes_on and len(joined) <= WIDTH and not out[-1].endswith("\\") and "/*" not in joined:
+            out[-1] = joined
+        else:
+            out.append(" " * (first + 2 if goes_on else min(blanks // 2, 8)) + line[blanks:])
+        bare = re.sub(r"/\*.*?\*/", "", TOKEN.sub(lambda token: "" if token.group(0)[0] in "\"'" else token.group(0), line))
+        if "*/" in bare:
+            bare, in_comment = bare.split("*/", 1)[1], False
+        if "/*" in bare:
+            bare, in_comment = bare.split("/*", 1)[0], True
+        elif in_comment:
+            bare = ""
+        depth += bare.count("(") - bare.count(")")
+    assert depth == 0 and not in_comment, "what is in parentheses was miscounted"
+    return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", "\n".join(out), flags=re.MULTILINE)
 
 
 def inline(path, seen, generated):

@@ -7,6 +7,7 @@
    there is no NVRTC. */
 #include "device/compile.h"
 #include "elementwise/plan.h"
+#include "extra.h"
 #include "product/plan.h"
 
 #include <ctype.h>
@@ -46,7 +47,7 @@ typedef struct kernel {
     char name[96];
     char target[16];
     int arch;
-    char prologue[1024];
+    char prologue[1536];
 } kernel;
 
 static kernel kernels[MAX_KERNELS];
@@ -138,6 +139,8 @@ static gemmepi_matmul_desc new_desc(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dt
     return desc;
 }
 
+static int has_row_factor; /* what is added now has a factor for each row */
+
 static void append_results(gemmepi__text *text, const gemmepi_matmul_desc *desc) {
     char epilogue_name[160];
     gemmepi__text word = gemmepi__text_in(epilogue_name, sizeof epilogue_name);
@@ -148,10 +151,14 @@ static void append_results(gemmepi__text *text, const gemmepi_matmul_desc *desc)
     gemmepi__append_epilogue(&word, desc->epilogue);
     gemmepi__append(text, "_");
     append_lower(text, epilogue_name);
+    gemmepi__append(text, "%s", has_row_factor ? "_row_factor" : "");
 }
 
 static void normalise(const gemmepi_matmul_desc *desc, const char *name, gemmepi__problem *problem) {
-    if (gemmepi__normalise(desc, 16, problem) == GEMMEPI_OK)
+    gemmepi_status status = gemmepi__normalise(desc, 16, problem);
+    if (!status && has_row_factor)
+        status = take_extra(problem, GEMMEPI__ROW_FACTOR, 0, 0);
+    if (!status)
         return;
     printf("%s is no problem: %s\n", name, gemmepi_last_error());
     exit(1);
@@ -884,6 +891,37 @@ static void list_fused(void) {
     }
 }
 
+/* In every shape, where it takes registers beside what else does, by turns; --all: beside each. */
+static void list_row_factors(void) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    const gemmepi_epilogue beside[] = {GEMMEPI_SILU | GEMMEPI_BIAS,
+                                       GEMMEPI_GELU_TANH | back,
+                                       GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                       GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+                                       GEMMEPI_MISH | GEMMEPI_GATED | back,
+                                       GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX};
+    int i, shape, beside_count = (int)GEMMEPI__COUNT(beside);
+    has_row_factor = 1;
+    few_archs = 1;
+    for (i = 0; i < beside_count; i++) {
+        gemmepi_dtype type = i & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
+        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
+            if (takes_all || (shape + i) % 3 == 0)
+                add_fused_from(type, GEMMEPI_DTYPE_DEFAULT, beside[i], shape, (shape + i) % 4, shape & 1);
+        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes); shape++)
+            if (takes_all || (shape + i) % 3 == 0) {
+                add_mma(type, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, beside[i], shape,
+                        (shape + i) % 4, 16, 1);
+                add_mma(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT, beside[i], shape,
+                        (shape + i) % 4, 16, 1);
+            }
+        add_pass(type, GEMMEPI_DTYPE_DEFAULT, beside[i], i & 1, 1);
+    }
+    for (i = 0; i < (int)GEMMEPI__COUNT(products); i += 6)
+        add_plain(&products[i]);
+    has_row_factor = 0;
+}
+
 static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                            GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
@@ -891,6 +929,7 @@ static void list_kernels(void) {
     uint32_t nth, i;
     list_fused();
     list_mma();
+    list_row_factors();
     few_archs = 1;
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
         gemmepi_epilogue activation = gemmepi__activations[nth].code;

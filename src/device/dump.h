@@ -7,13 +7,14 @@
 
 /* The source's lines with each file that they include in place, once. #line and #pragma once would only confuse a compiler
    that is given the whole. */
-static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, uint32_t *seen) {
+static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source,
+                                   gemmepi__source_set *seen) {
     const char *const *part;
-    *seen |= (uint32_t)1 << (source - gemmepi__sources);
+    *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
     for (part = source->parts; *part; part++) {
         const char *line = *part, *end;
         for (; *line; line = end) {
-            uint32_t included;
+            gemmepi__source_set included;
             int i;
             end = strchr(line, '\n');
             end = end ? end + 1 : line + strlen(line);
@@ -35,7 +36,7 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
     int pass;
     for (pass = 0; pass < 2; pass++) { /* the first measures */
         gemmepi__text text = gemmepi__text_in(data, size);
-        uint32_t seen = 0;
+        gemmepi__source_set seen = 0;
         gemmepi__append(&text, "%s", prologue);
         gemmepi__append_source(&text, source, &seen);
         size = text.length + 1;

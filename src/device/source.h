@@ -7,7 +7,9 @@
 #include "../base/memory.h"
 #include "../base/thread.h"
 
-#define GEMMEPI__MAX_SOURCES 32
+#define GEMMEPI__MAX_SOURCES 64
+
+typedef uint64_t gemmepi__source_set; /* bit i: the i-th of the sources */
 
 static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
     while (sources->name && strcmp(sources->name, name) != 0)
@@ -46,7 +48,7 @@ static char *gemmepi__join_source(const gemmepi_allocator *allocator, const char
 
 typedef struct gemmepi__source_digest {
     unsigned char own[GEMMEPI__SHA256_SIZE];
-    uint32_t includes; /* bit i: the i-th of the sources */
+    gemmepi__source_set includes;
 } gemmepi__source_digest;
 
 static gemmepi__source_digest gemmepi__source_digests[GEMMEPI__MAX_SOURCES];
@@ -55,7 +57,7 @@ static gemmepi__atomic_pointer
     gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
 /* The source that a line of the embedded text includes, as a bit; 0: none. */
-static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
+static gemmepi__source_set gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
     static const char directive[] = "#include \"";
     const char *end;
     char name[64];
@@ -69,12 +71,12 @@ static uint32_t gemmepi__included_by_line(const gemmepi__source *sources, const 
     memcpy(name, line, (size_t)(end - line));
     name[end - line] = 0;
     source = gemmepi__find_source_in(sources, name);
-    return source ? (uint32_t)1 << (source - sources) : 0;
+    return source ? (gemmepi__source_set)1 << (source - sources) : 0;
 }
 
 /* Those of all lines of a part, which begins at one. */
-static uint32_t gemmepi__included_by(const gemmepi__source *sources, const char *part) {
-    uint32_t bits = 0;
+static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, const char *part) {
+    gemmepi__source_set bits = 0;
     while (part) {
         bits |= gemmepi__included_by_line(sources, part);
         part = strchr(part, '\n');
@@ -115,7 +117,7 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
                                     char hex[GEMMEPI__SHA256_HEX_SIZE]) {
     const gemmepi__source *source = gemmepi__find_source_in(sources, file);
-    uint32_t wanted = source ? (uint32_t)1 << (source - sources) : 0, done = 0;
+    gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
     unsigned char all[GEMMEPI__SHA256_SIZE];
     gemmepi__sha256 sha;
     gemmepi__sha256_init(&sha);
@@ -130,7 +132,7 @@ static void gemmepi__digest_closure(const gemmepi__source *sources, const char *
             gemmepi__digest_source(sources, index, &digest);
         gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
         wanted |= digest.includes;
-        done |= (uint32_t)1 << index;
+        done |= (gemmepi__source_set)1 << index;
     }
     gemmepi__sha256_final(&sha, all);
     gemmepi__sha256_hex(all, hex);

@@ -279,6 +279,12 @@ static void gemmepi__host_epilogue(const gemmepi__problem *problem, const gemmep
     else
         gemmepi__host_forward(problem, at.count, v[0], v[1]);
     for (half = 0; half < gemmepi__halves_out(problem); half++) {
+        if (gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR)) {
+            gemmepi__host_place factor = at; /* [m], one for the row */
+            factor.row = 0, factor.column = at.row, factor.count = 1;
+            gemmepi__host_load(problem, arguments, GEMMEPI__ROW_FACTOR, factor, other);
+            gemmepi__host_multiply_by(problem, other[0], at.count, v[half]);
+        }
         if (gemmepi__has(problem, GEMMEPI_RESIDUAL)) {
             gemmepi__host_load(problem, arguments, GEMMEPI__RESIDUAL,
                                gemmepi__host_in_half(problem, at, half), other);

@@ -32,9 +32,12 @@ __device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue
     return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;
 }
 
-__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, long long item, long long column,
-                                                int valid) {
+__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix *extras,
+                                                long long item, long long column, int valid) {
     Epilogue_state state = {};
+#if GEMMEPI_EXTRAS
+    state.extras = extras;
+#endif
     state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);
     state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);
     if (GEMMEPI_SCALE_A == SCALE_TENSOR)
@@ -77,6 +80,16 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
                     (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);
         }
     }
+}
+
+// Of an extra operand that runs along the rows; 0 where the run does not exist.
+template <int Number, class State>
+__device__ inline Acc extra_of_row(const State &state, long long item, long long row, int valid) {
+    if constexpr (has_extra(Number)) {
+        const gemmepi__kernel_matrix &x = state.extras[Number];
+        return valid > 0 ? (Acc)((const float *)x.data)[item * x.stride + row] : Acc(0);
+    }
+    return 0;
 }
 
 // v up to the activation, or what SCALES_SUM makes of it: factors, C, bias, and what AUX keeps of it. column is that of the half.
@@ -154,6 +167,7 @@ template <bool IsNear = false>
 __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                 const Saved &saved, long long item, long long row, long long column, int valid,
                                 Acc (&v)[HALVES][RUN]) {
+    Acc row_factor = extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
         finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
@@ -166,6 +180,10 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
         for (int i = 0; i < RUN; i++)
             v[0][i] = activate_finished((Acc)p.parameter, v[0][i]);
     }
+    if (has_extra(GEMMEPI__EXTRA_ROW_FACTOR))
+#pragma unroll
+        for (int i = 0; i < HALVES_OUT * RUN; i++)
+            v[i / RUN][i % RUN] = product(v[i / RUN][i % RUN], row_factor);
     if (HAS_RESIDUAL)
 #pragma unroll
         for (int half = 0; half < HALVES_OUT; half++) {

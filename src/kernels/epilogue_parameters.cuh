@@ -27,6 +27,9 @@
 #ifndef GEMMEPI_WHOLE
 #define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
 #endif
+#ifndef GEMMEPI_EXTRAS
+#define GEMMEPI_EXTRAS 0 // which of GEMMEPI_EXTRA_OPERANDS there are: a bit of each
+#endif
 #ifndef GEMMEPI_SPREAD
 #define GEMMEPI_SPREAD 0
 #endif
@@ -85,10 +88,17 @@ constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;
 constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;
 constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
 
+__device__ constexpr bool has_extra(int number) {
+    return (GEMMEPI_EXTRAS >> number & 1) != 0;
+}
+
 typedef decltype(magnitude(Acc())) Magnitude;
 
 // What a thread keeps from run to run: its runs are of one item and of the same columns.
 struct Epilogue_state {
+#if GEMMEPI_EXTRAS // a member that nobody reads gives some kernels other registers
+    const gemmepi__kernel_matrix *extras; // of the launch parameters
+#endif
     Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
     Acc scale_c, scale_d, scale_aux, scale_residual;
     Acc column_factors[HALVES_IN][RUN]; // alpha with the scales of B's columns

@@ -350,10 +350,11 @@ template <class T> __device__ inline u32 place_in_box(int half, int g) {
 }
 
 // row, column: the warp's first; line: its line of partial sums
-__device__ inline void finish(const gemmepi__epilogue_params &p, long long item, int row, int column, long long line,
+__device__ inline void finish(const gemmepi__sm80_params &params, long long item, int row, int column, long long line,
                               u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+    const gemmepi__epilogue_params &p = params.epilogue;
     int of_row = row_of_lane();
-    Epilogue_state state = begin_epilogue(p, item, 0, 0);
+    Epilogue_state state = begin_epilogue(p, params.extras, item, 0, 0);
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];
@@ -507,6 +508,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     copies_wait<0>();
     __syncthreads();
     long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;
-    finish(p, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,
+    finish(params, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,
            shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);
 }

@@ -1,10 +1,10 @@
 // The element-wise operations: what each computes for one index. With its row in gemmepi__operations and its twin on the
 // host this is all that there is of an operation; elementwise.cu and sum.cu bring the values.
 #pragma once
+#include "types.cuh"
 #include "activation.cuh"
 #include "amax.cuh"
 #include "params.h"
-#include "types.cuh"
 
 // The prologue defines these for the operation at hand; the values here let the file compile by itself.
 #ifndef GEMMEPI_OPERATION

@@ -2,6 +2,18 @@
 #ifndef GEMMEPI_KERNELS_PARAMS_H
 #define GEMMEPI_KERNELS_PARAMS_H
 
+/* The tensors of an epilogue that have no field of their own in gemmepi__epilogue_params, a row each: NAME, name and along what it
+   runs. All are F32. From its row a tensor has a number among a problem's operands, by which pointers, overlap and alignment are
+   checked, explain shows it and a kernel's name has it, its place in `extras` of each kernel's parameters, and its bit in the define
+   GEMMEPI_EXTRAS. What is computed of it stands in epilogue.cuh and host/product.h. cuBLASLt knows none of them. */
+#define GEMMEPI_EXTRA_OPERANDS(X) \
+    X(ROW_FACTOR, row_factor, GEMMEPI__ALONG_ROWS) /* D = row_factor[row] * (all that comes before the residual) + residual */
+
+enum { GEMMEPI__ALONG_ROWS, GEMMEPI__ALONG_COLUMNS, GEMMEPI__ALONG_BOTH }; /* of the result: [m], [n] or [m, n] */
+
+#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,
+enum { GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER) GEMMEPI__EXTRAS };
+
 /* A matrix of the batch: element (item, row, column) is data[item * stride + row * ld + column]. */
 typedef struct gemmepi__kernel_matrix {
     void *data;
@@ -34,6 +46,7 @@ typedef struct gemmepi__pass_params {
     gemmepi__kernel_matrix product;
     long long part; /* elements from one part of the product to the next, of an item */
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
+    gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__pass_params;
 
 /* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
@@ -41,6 +54,7 @@ typedef struct gemmepi__plain_params {
     gemmepi__epilogue_params epilogue;
     gemmepi__kernel_matrix a, b;
     long long k;
+    gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__plain_params;
 
 /* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
@@ -86,6 +100,7 @@ typedef struct gemmepi__sm90_params {
     void *sums;           /* of an operand: bias_grad, or a line in F64 of each item */
     long long sums_stride;
     int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
+    gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -96,6 +111,7 @@ typedef struct gemmepi__sm80_params {
     unsigned band;      /* tiles one below the other before the next column is begun */
     unsigned parts;     /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
     int k, part_k;
+    gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__sm80_params;
 
 /* The tensors of an element-wise operation, in the order of operations.cuh. */

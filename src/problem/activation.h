@@ -18,7 +18,8 @@ enum {
     GEMMEPI__WANTS_BIAS_FIRST = 16,     /* sums that begin with the bias are faster than one loaded ahead */
     GEMMEPI__LEAVES_ROOM_FOR_AUX = 32,  /* registers, for a bias loaded ahead where AUX is stored */
     GEMMEPI__IS_NOT_LEAN = 64,          /* takes more registers than lean shapes of gemm_sm90.cu have */
-    GEMMEPI__IS_WIDE_IN_SUMS = 128      /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+    GEMMEPI__IS_WIDE_IN_SUMS = 128,     /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
+    GEMMEPI__WANTS_ELECTED_LANE = 256   /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -38,12 +39,12 @@ static const gemmepi__activation_row gemmepi__activations[] = {
     {GEMMEPI__ACTIVATION(RELU),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS | GEMMEPI__SAVES_MASK},
     {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__LEAVES_ROOM_FOR_AUX | GEMMEPI__IS_WIDE_IN_SUMS},
     {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__WANTS_BIAS_FIRST | GEMMEPI__HAS_FORM_OF_LONG_SUMS},
-    {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
     {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
     {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
-    {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
+    {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
     {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
     {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},

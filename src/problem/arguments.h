@@ -13,28 +13,31 @@ typedef struct gemmepi__arguments {
     int uses_c;
 } gemmepi__arguments;
 
-/* Casts the const of inputs away: the one place where args becomes a table. */
+#define GEMMEPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
+static const size_t gemmepi__operand_places[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_PLACE)};
+
+#define GEMMEPI__OPERAND_WANTED(NAME, name, wanted_by) wanted_by,
+#define GEMMEPI__EXTRA_WANTED(NAME, name, along)       #name,
+static const char *const gemmepi__operand_wanted_by[] = {GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_WANTED)
+                                                             GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_WANTED)};
+
+static void gemmepi__exchange(void **first, void **second) {
+    void *kept = *first;
+    *first = *second;
+    *second = kept;
+}
+
+/* Casts the const of inputs away: the one place where args becomes a table. Extra operands are left NULL, for who has them. */
 static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
                                    void **pointers) {
-    int swap = problem->exchanged;
-    const void *inputs[GEMMEPI__AMAX_D];
-    inputs[GEMMEPI__A] = swap ? args->b : args->a;
-    inputs[GEMMEPI__B] = swap ? args->a : args->b;
-    inputs[GEMMEPI__C] = args->c;
-    inputs[GEMMEPI__D] = args->d;
-    inputs[GEMMEPI__AUX] = args->aux;
-    inputs[GEMMEPI__RESIDUAL] = args->residual;
-    inputs[GEMMEPI__BIAS] = args->bias;
-    inputs[GEMMEPI__BIAS_GRAD] = args->bias_grad;
-    inputs[GEMMEPI__SCALE_A] = swap ? args->scale_b : args->scale_a;
-    inputs[GEMMEPI__SCALE_B] = swap ? args->scale_a : args->scale_b;
-    inputs[GEMMEPI__SCALE_C] = args->scale_c;
-    inputs[GEMMEPI__SCALE_D] = args->scale_d;
-    inputs[GEMMEPI__SCALE_AUX] = args->scale_aux;
-    inputs[GEMMEPI__SCALE_RESIDUAL] = args->scale_residual;
-    memcpy(pointers, inputs, sizeof inputs);
-    pointers[GEMMEPI__AMAX_D] = args->amax_d;
-    pointers[GEMMEPI__AMAX_AUX] = args->amax_aux;
+    size_t i;
+    memset(&pointers[GEMMEPI__FIRST_EXTRA], 0, GEMMEPI__EXTRAS * sizeof(void *));
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__operand_places); i++)
+        memcpy(&pointers[i], (const char *)args + gemmepi__operand_places[i], sizeof(void *));
+    if (problem->exchanged) {
+        gemmepi__exchange(&pointers[GEMMEPI__A], &pointers[GEMMEPI__B]);
+        gemmepi__exchange(&pointers[GEMMEPI__SCALE_A], &pointers[GEMMEPI__SCALE_B]);
+    }
 }
 
 /* The caller's name of an operand. */
@@ -46,30 +49,17 @@ static const char *gemmepi__argument_name(const gemmepi__problem *problem, int o
     return gemmepi__operand_names[operand];
 }
 
-/* The flags of an epilogue that use an operand, or the one whose scale it is; not of a to d, which every product has. */
-static const char *gemmepi__flags_for(int operand) {
-    switch (operand < GEMMEPI__SCALE_A ? operand : operand - GEMMEPI__SCALE_A) {
-    case GEMMEPI__AUX:
-        return "AUX or BACKWARD";
-    case GEMMEPI__RESIDUAL:
-        return "RESIDUAL";
-    case GEMMEPI__BIAS:
-        return "BIAS";
-    default:
-        return "BGRAD, BGRAD_A or BGRAD_B";
-    }
-}
-
 static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, int operand,
                                               const void *pointer) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     const char *argument = gemmepi__argument_name(problem, operand);
-    if (operand >= GEMMEPI__AMAX_D)
+    if (operand == GEMMEPI__AMAX_D || operand == GEMMEPI__AMAX_AUX)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
                              argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",
                              operand == GEMMEPI__AMAX_D ? "D" : "AUX");
-    if (operand >= GEMMEPI__SCALE_A && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
+    if (operand >= GEMMEPI__SCALE_A && operand < GEMMEPI__AMAX_D &&
+        (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
                              argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
                              pointer ? "NONE" : "not NONE");
@@ -79,7 +69,7 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
     if (pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-                             argument, pointer, name, gemmepi__flags_for(operand));
+                             argument, pointer, name, gemmepi__operand_wanted_by[operand]);
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument,
                          name);
 }
@@ -331,6 +321,26 @@ static gemmepi_status gemmepi__check_whole(const char *name, double value) {
                          value);
 }
 
+/* Presence, alignment and overlap of all pointers; they and the scalars have been taken. */
+static gemmepi_status gemmepi__check_arguments(const gemmepi__problem *problem,
+                                               gemmepi__arguments *arguments) {
+    gemmepi_status status;
+    arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
+    status = gemmepi__check_presence(problem, arguments);
+    if (!status && problem->accumulator == GEMMEPI_I32) {
+        status = gemmepi__check_whole("alpha", arguments->alpha);
+        if (!status)
+            status = gemmepi__check_whole("beta", arguments->beta);
+    }
+    if (!status)
+        status = gemmepi__check_alignment(problem, arguments);
+    if (!status)
+        status = gemmepi__check_overlap(problem, arguments);
+    if (!status && (problem->flags & GEMMEPI_DEVICE_SCALARS))
+        status = gemmepi__check_device_scalars(problem, arguments);
+    return status;
+}
+
 /* args -> arguments, or the sentence that says what is wrong with them. */
 static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
                                               const gemmepi_matmul_args *args,
@@ -352,20 +362,7 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
         arguments->beta = 1;
         arguments->pointers[GEMMEPI__C] = args->d;
     }
-    arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
-    status = gemmepi__check_presence(problem, arguments);
-    if (!status && problem->accumulator == GEMMEPI_I32) {
-        status = gemmepi__check_whole("alpha", arguments->alpha);
-        if (!status)
-            status = gemmepi__check_whole("beta", arguments->beta);
-    }
-    if (!status)
-        status = gemmepi__check_alignment(problem, arguments);
-    if (!status)
-        status = gemmepi__check_overlap(problem, arguments);
-    if (!status && on_device)
-        status = gemmepi__check_device_scalars(problem, arguments);
-    return status;
+    return gemmepi__check_arguments(problem, arguments);
 }
 
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned

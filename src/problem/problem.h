@@ -2,28 +2,38 @@
 #ifndef GEMMEPI_PROBLEM_PROBLEM_H
 #define GEMMEPI_PROBLEM_PROBLEM_H
 
+#include "../kernels/params.h"
 #include "dtype.h"
 #include "epilogue.h"
 
-/* The tensors of a product, in the order of every table below. */
+/* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
+   names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
+/* clang-format off */
+#define GEMMEPI__OPERAND_ROWS(X)                            \
+    X(A, a, "")                                             \
+    X(B, b, "")                                             \
+    X(C, c, "")                                             \
+    X(D, d, "")                                             \
+    X(AUX, aux, "AUX or BACKWARD")                          \
+    X(RESIDUAL, residual, "RESIDUAL")                       \
+    X(BIAS, bias, "BIAS")                                   \
+    X(BIAS_GRAD, bias_grad, "BGRAD, BGRAD_A or BGRAD_B")    \
+    X(SCALE_A, scale_a, "")                                 \
+    X(SCALE_B, scale_b, "")                                 \
+    X(SCALE_C, scale_c, "")                                 \
+    X(SCALE_D, scale_d, "")                                 \
+    X(SCALE_AUX, scale_aux, "AUX or BACKWARD")              \
+    X(SCALE_RESIDUAL, scale_residual, "RESIDUAL")           \
+    X(AMAX_D, amax_d, "")                                   \
+    X(AMAX_AUX, amax_aux, "")
+/* clang-format on */
+
+/* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
+#define GEMMEPI__OPERAND_NUMBER(NAME, name, rest) GEMMEPI__##NAME,
 enum {
-    GEMMEPI__A,
-    GEMMEPI__B,
-    GEMMEPI__C,
-    GEMMEPI__D,
-    GEMMEPI__AUX,
-    GEMMEPI__RESIDUAL,
-    GEMMEPI__BIAS,
-    GEMMEPI__BIAS_GRAD,
-    GEMMEPI__SCALE_A,
-    GEMMEPI__SCALE_B,
-    GEMMEPI__SCALE_C,
-    GEMMEPI__SCALE_D,
-    GEMMEPI__SCALE_AUX,
-    GEMMEPI__SCALE_RESIDUAL,
-    GEMMEPI__AMAX_D,
-    GEMMEPI__AMAX_AUX,
-    GEMMEPI__OPERANDS
+    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NUMBER)
+        GEMMEPI__OPERANDS,
+    GEMMEPI__FIRST_EXTRA = GEMMEPI__OPERANDS - GEMMEPI__EXTRAS
 };
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
@@ -32,9 +42,12 @@ enum {
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
+#define GEMMEPI__OPERAND_NAME(NAME, name, rest) #name,
 static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
-    "a",       "b",       "c",       "d",       "aux",       "residual",       "bias",   "bias_grad",
-    "scale_a", "scale_b", "scale_c", "scale_d", "scale_aux", "scale_residual", "amax_d", "amax_aux"};
+    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NAME)};
+
+#define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
+static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
 /* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
 typedef struct gemmepi__view {
@@ -95,6 +108,15 @@ static int64_t gemmepi__callers_n(const gemmepi__problem *problem) {
 
 static int gemmepi__has_operand(const gemmepi__problem *problem, int operand) {
     return problem->views[operand].dtype != 0;
+}
+
+/* A bit for each extra operand that the problem has. */
+static unsigned gemmepi__extras(const gemmepi__problem *problem) {
+    unsigned bits = 0;
+    int i;
+    for (i = 0; i < GEMMEPI__EXTRAS; i++)
+        bits |= (unsigned)gemmepi__has_operand(problem, GEMMEPI__FIRST_EXTRA + i) << i;
+    return bits;
 }
 
 /* I8 operands multiply into exact I32 sums, whatever they become afterwards. */
@@ -648,6 +670,8 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
     int operand, written;
+    problem->used = 0;
+    problem->count = problem->outputs = 0;
     for (written = 1; written >= 0; written--)
         for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
             if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {

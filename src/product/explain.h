@@ -52,8 +52,9 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
         problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
         problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
         problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
-    for (operand = 0; operand < GEMMEPI__SCALE_A; operand++)
-        gemmepi__explain_view(text, problem, operand);
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA)
+            gemmepi__explain_view(text, problem, operand);
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */

@@ -7,10 +7,10 @@ rooms_below() {
     case $1 in
     api) echo api ;;
     base) echo api base ;;
-    problem) echo api base problem ;;
+    problem) echo api base kernels problem ;;
     cuda) echo api base cuda ;;
     device) echo api base cuda device ;;
-    host) echo api base problem host ;;
+    host) echo api base kernels problem host ;;
     elementwise) echo api base problem cuda device host kernels elementwise ;;
     product) echo api base problem cuda device host kernels elementwise product ;;
     linear) echo api base problem cuda device host kernels elementwise product linear ;;
@@ -20,15 +20,18 @@ rooms_below() {
     esac
 }
 
-# A part includes parts of its own room and of those below it, by their place beside it, and device the generated kernels_src.h.
+# A part includes parts of its own room and of those below it, by their place beside it (kernels by that in src/kernels/, as NVRTC
+# is given them), and device the generated kernels_src.h.
 rooms_stack() {
     status=0
     for part in src/*/*.h src/*/*/*.h src/*/*.cu src/*/*.cuh src/*/*/*.cu src/*/*/*.cuh; do
         [ -f "$part" ] || continue
         room=${part#src/}
         room=${room%%/*}
+        beside=${part%/*}
+        [ "$room" != kernels ] || beside=src/kernels
         for included in $(sed -n 's/^#include "\([^"]*\)"$/\1/p' "$part"); do
-            from=$(cd "${part%/*}" && cd "$(dirname "$included")" 2>/dev/null && pwd)/
+            from=$(cd "$beside" && cd "$(dirname "$included")" 2>/dev/null && pwd)/
             case $included in
             ../../kernels_src.h) from=api && [ "$room" != device ] && from=kernels_src.h ;;
             *) from=${from#"$PWD/src/"} && from=${from%%/*} ;;
@@ -40,7 +43,7 @@ rooms_stack() {
                 status=1
                 ;;
             esac
-            if [ ! -f "${part%/*}/$included" ]; then
+            if [ ! -f "$beside/$included" ]; then
                 echo "$part includes $included, which is not there"
                 status=1
             fi

@@ -16,9 +16,11 @@ sample() {
         echo "90 gpu/fused 1 $shape 1"
     done
     cat <<'LIST'
+90 gpu/operands
 90 products/fuzz 24 1
 90 linear/fuzz 10 1
 90 elementwise/fuzz 60 1
+80 gpu/operands
 80 products/fuzz 16 2
 75 products/fuzz 12 3
 89 linear/fuzz 6 4

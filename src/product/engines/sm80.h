@@ -356,7 +356,7 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
         own = &bare;
     }
     gemmepi__cut_up_sm80(own, cut, applied, mma);
-    gemmepi__fill_epilogue(own, &mma->params.epilogue);
+    gemmepi__fill_epilogue(own, &mma->params.epilogue, mma->params.extras);
     status = gemmepi__lay_out_sm80(context, own, mma);
     row_tiles = mma->params.epilogue.row_tiles;
     if (!status)
@@ -386,7 +386,7 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
-    gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue);
+    gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue, params.extras);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
     if (mma->parts > 1)

@@ -300,6 +300,30 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
                 : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
+/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
+   anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. */
+static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+    const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+    uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
+    if (!fused->applied || fused->shape.split > 1)
+        return 0;
+    if ((epilogue & anew) == anew)
+        return 1;
+    return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
+           (!gemmepi__activation_costs(epilogue) ||
+            gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
+           !gemmepi__wants_exact(problem) && fused->shape.tile_n <= 128 &&
+           !gemmepi__loads_bias_ahead(problem, fused);
+}
+
+/* Whether the lane that speaks to TMA is found by elect.sync: else the compiler puts each of TMA's instructions into a loop over
+   lanes, with which some activations alone are faster. */
+static int gemmepi__elects_lane(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_AUX) ||
+           !gemmepi__activation_costs(problem->epilogue) ||
+           gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_ELECTED_LANE);
+}
+
 /* >>the choice of a shape */
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
@@ -328,17 +352,20 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
-    if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX |
-                                                  GEMMEPI_RESIDUAL) ||
-                        !applied || !all_staged || !gemmepi__lean_takes_sums(problem) ||
-                        gemmepi__wants_exact(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-                        gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
+    if (shape->lean &&
+        (gemmepi__has(problem,
+                      GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
+         !applied || !all_staged || !gemmepi__lean_takes_sums(problem) || gemmepi__wants_exact(problem) ||
+         gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+         gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
         return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
+    if (shape->tile_n > 128 && gemmepi__extras(problem) && gemmepi__has(problem, GEMMEPI_RESIDUAL))
+        return 0; /* a register is missing: GELU_ERF spills three */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
     return steps >= 2 * shape->split || shape->split == 1;
@@ -638,6 +665,8 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
                     fused->loaded);
     gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
                     gemmepi__loads_bias_ahead(problem, fused));
+    gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
+                    gemmepi__begins_with_bias(problem, fused), gemmepi__elects_lane(problem));
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                     gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
@@ -659,7 +688,7 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
 static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                 gemmepi__sm90 *fused) {
     int dtype = problem->common;
-    char prologue[1536], words[160];
+    char prologue[2048], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_fused_defines(&text, problem, fused);
     gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
@@ -730,7 +759,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
     gemmepi__cut_up(problem, shape, applied, fused);
-    gemmepi__fill_epilogue(problem, &fused->params.epilogue);
+    gemmepi__fill_epilogue(problem, &fused->params.epilogue, fused->params.extras);
     fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
     fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, fused);
@@ -767,7 +796,7 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
     if (status)
         return status;
     memcpy(params, &fused->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue);
+    gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue, params->extras);
     if (fused->summed)
         params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);

@@ -16,6 +16,25 @@ static const char *gemmepi__type_name(const gemmepi__problem *problem, int opera
     return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
+/* Where the launch parameters have the operands, and what defines call the types of matrices. */
+#define GEMMEPI__EPILOGUE_PLACE(name) offsetof(gemmepi__epilogue_params, name)
+static const struct {
+    int operand;
+    const char *name;
+    size_t place;
+} gemmepi__epilogue_matrices[] = {{GEMMEPI__C, "C", GEMMEPI__EPILOGUE_PLACE(c)},
+                                  {GEMMEPI__D, "D", GEMMEPI__EPILOGUE_PLACE(d)},
+                                  {GEMMEPI__BIAS, "BIAS", GEMMEPI__EPILOGUE_PLACE(bias)},
+                                  {GEMMEPI__AUX, "AUX", GEMMEPI__EPILOGUE_PLACE(aux)},
+                                  {GEMMEPI__RESIDUAL, "RESIDUAL", GEMMEPI__EPILOGUE_PLACE(residual)}};
+static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_a),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_b),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_c),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_d),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_aux),
+                                                  GEMMEPI__EPILOGUE_PLACE(scale_residual)};
+
 /* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
 #define GEMMEPI__KERNEL_EPILOGUE                                                                  \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
@@ -59,9 +78,13 @@ static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
 static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, int named, char data[160]) {
     gemmepi__text text = gemmepi__text_in(data, 160);
     const char *type = gemmepi__type_name(problem, GEMMEPI__D);
+    int operand;
     if (strcmp(type, gemmepi__dtype((gemmepi_dtype)named)->name) != 0)
         gemmepi__append(&text, "_to_%s", type);
     gemmepi__append_epilogue_words(&text, problem->epilogue & GEMMEPI__KERNEL_EPILOGUE);
+    for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand))
+            gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
     return data;
 }
 
@@ -73,16 +96,14 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
                  (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
     int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
                gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+    size_t i;
     gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
                     (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
     gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
                     gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
-    gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__C));
-    gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__D));
-    gemmepi__append(text, "#define GEMMEPI_BIAS_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__BIAS));
-    gemmepi__append(text, "#define GEMMEPI_AUX_TYPE %s\n", gemmepi__type_name(problem, GEMMEPI__AUX));
-    gemmepi__append(text, "#define GEMMEPI_RESIDUAL_TYPE %s\n",
-                    gemmepi__type_name(problem, GEMMEPI__RESIDUAL));
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+        gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gemmepi__epilogue_matrices[i].name,
+                        gemmepi__type_name(problem, gemmepi__epilogue_matrices[i].operand));
     gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
     gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
     gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
@@ -92,6 +113,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
     if (gemmepi__mask_is_aligned(problem))
         gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
+    if (gemmepi__extras(problem))
+        gemmepi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gemmepi__extras(problem));
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -112,30 +135,34 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
         if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
             !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
             return 0;
+    for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand) &&
+            gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
+            !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+            return 0;
     return 1;
 }
 
-static gemmepi__kernel_scale gemmepi__kernel_scale_of(const gemmepi__problem *problem, int operand) {
-    gemmepi__kernel_scale scale;
-    scale.data = NULL;
-    scale.stride = problem->views[GEMMEPI__SCALE_OF(operand)].batch_stride;
-    return scale;
+static gemmepi__kernel_matrix *gemmepi__epilogue_matrix(gemmepi__epilogue_params *params, size_t i) {
+    return (gemmepi__kernel_matrix *)(void *)((char *)params + gemmepi__epilogue_matrices[i].place);
+}
+
+static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *params, size_t i) {
+    return (gemmepi__kernel_scale *)(void *)((char *)params + gemmepi__epilogue_scales[i]);
 }
 
 /* All but pointers, scalars and tiles. */
-static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params) {
+static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params,
+                                   gemmepi__kernel_matrix *extras) {
     const gemmepi__view *views = problem->views;
-    params->c = gemmepi__kernel_matrix_of(&views[GEMMEPI__C]);
-    params->d = gemmepi__kernel_matrix_of(&views[GEMMEPI__D]);
-    params->bias = gemmepi__kernel_matrix_of(&views[GEMMEPI__BIAS]);
-    params->aux = gemmepi__kernel_matrix_of(&views[GEMMEPI__AUX]);
-    params->residual = gemmepi__kernel_matrix_of(&views[GEMMEPI__RESIDUAL]);
-    params->scale_a = gemmepi__kernel_scale_of(problem, GEMMEPI__A);
-    params->scale_b = gemmepi__kernel_scale_of(problem, GEMMEPI__B);
-    params->scale_c = gemmepi__kernel_scale_of(problem, GEMMEPI__C);
-    params->scale_d = gemmepi__kernel_scale_of(problem, GEMMEPI__D);
-    params->scale_aux = gemmepi__kernel_scale_of(problem, GEMMEPI__AUX);
-    params->scale_residual = gemmepi__kernel_scale_of(problem, GEMMEPI__RESIDUAL);
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+        *gemmepi__epilogue_matrix(params, i) =
+            gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+        gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
+    for (i = 0; i < GEMMEPI__EXTRAS; i++)
+        extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
     params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = gemmepi__half_columns(problem);
@@ -143,19 +170,15 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-                                    gemmepi__epilogue_params *params) {
+                                    gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras) {
     void *const *pointers = arguments->pointers;
-    params->c.data = pointers[GEMMEPI__C];
-    params->d.data = pointers[GEMMEPI__D];
-    params->bias.data = pointers[GEMMEPI__BIAS];
-    params->aux.data = pointers[GEMMEPI__AUX];
-    params->residual.data = pointers[GEMMEPI__RESIDUAL];
-    params->scale_a.data = (const float *)pointers[GEMMEPI__SCALE_A];
-    params->scale_b.data = (const float *)pointers[GEMMEPI__SCALE_B];
-    params->scale_c.data = (const float *)pointers[GEMMEPI__SCALE_C];
-    params->scale_d.data = (const float *)pointers[GEMMEPI__SCALE_D];
-    params->scale_aux.data = (const float *)pointers[GEMMEPI__SCALE_AUX];
-    params->scale_residual.data = (const float *)pointers[GEMMEPI__SCALE_RESIDUAL];
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
+        gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
+        gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
+    for (i = 0; i < GEMMEPI__EXTRAS; i++)
+        extras[i].data = pointers[GEMMEPI__FIRST_EXTRA + i];
     params->amax_d = pointers[GEMMEPI__AMAX_D];
     params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
     params->partials = partials;
@@ -301,7 +324,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     if (status)
         return status;
     pass->applied = applied;
-    gemmepi__fill_epilogue(problem, &pass->params.epilogue);
+    gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras);
     pass->params.product = gemmepi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
@@ -333,7 +356,7 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
                                         const gemmepi__arguments *arguments, void *product, void *partials,
                                         gemmepi_stream stream) {
     gemmepi__pass_params params = pass->params;
-    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue);
+    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras);
     params.product.data = product;
     return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }

@@ -141,7 +141,7 @@ static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmep
         return "alpha and beta lie on the device as doubles";
     if (problem->k == 0)
         return "k is 0";
-    if (!gemmepi__lt_epilogue(problem->epilogue))
+    if (!gemmepi__lt_epilogue(problem->epilogue) || gemmepi__extras(problem))
         return "cuBLASLt has no such epilogue";
     rule = gemmepi__lt_type_rule(problem);
     if (!rule)

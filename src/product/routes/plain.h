@@ -53,7 +53,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     plain->launch.blocks = (unsigned)tiles;
     plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
     plain->launch.threads_y = 1;
-    gemmepi__fill_epilogue(problem, epilogue);
+    gemmepi__fill_epilogue(problem, epilogue, plain->params.extras);
     epilogue->row_tiles = (unsigned)row_tiles;
     epilogue->column_tiles = (unsigned)column_tiles;
     plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
@@ -121,7 +121,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
     char *between = gemmepi__past(partials, plain->partial_bytes);
     int has_pass = plain->pass.launch.function != NULL;
     gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
-    gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue);
+    gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
     if (has_pass) { /* a bare product, into workspace */

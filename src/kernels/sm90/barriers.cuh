@@ -1,0 +1,60 @@
+// Every barrier of a block, in shared memory (mbarriers) and by number (bar.sync), in one place.
+//
+//   mbarrier          one for             arrivals of a phase              a phase ends when            who waits
+//   full              stage               1, the loader, and its bytes     a stage's tiles have come    warpgroups, summers
+//   empty             stage               TELLERS of each that reads it    all have read it             the loader
+//   input_full        warp's buffer, 2    1, the elected lane, and bytes   aux or residual have come    the warp
+//   received          block, SPLIT        1, and the bytes of all blocks   the cluster's sums are here  both warpgroups
+//   slot_full         warpgroup, BGRAD    4, its warps                     a unit's sums are in         the warp that adds up
+//   slot_empty        warpgroup, BGRAD    1, the warp that adds up         they have been taken         the warpgroup
+//
+//   bar.sync          threads             what it guards
+//   0                 block               barriers are set up before use (__syncthreads)
+//   1, 2              both warpgroups     PING_PONG: the first's, the second's turn to multiply
+//   4, 5              one warpgroup       none of its warps reads any more where sums will be written
+//   6                 both warpgroups     SHARES_LAST: stages are free, sums are parked
+//   7                 one, and summers    SHARES_LAST: summers have left the last tile's stages
+//
+// A phase's parity begins with 0. Who waits for `empty` begins with 1, so that the first round finds all stages empty.
+#pragma once
+#include "sm90/ptx.cuh"
+#include "sm90/shared.cuh"
+
+// A stage's end is told to the blocks that load into it, those of the row and of the column: so many threads do, each one block.
+constexpr u32 TELLERS = CLUSTER_N + CLUSTER_M - 1;
+
+// One thread
+__device__ inline void set_up_barriers(const Shared &shared) {
+    for (int i = 0; i < STAGES; i++) {
+        barrier_init(shared.full(i), 1);
+        barrier_init(shared.empty(i), ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);
+    }
+    for (int i = 0; i < (INPUTS ? 2 * WARPS : 0); i++)
+        barrier_init(shared.first + Shared::INPUT_FULL + i * 8, 1);
+    if (SPLIT > 1)
+        barrier_init(shared.received(), 1);
+    for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {
+        barrier_init(shared.slot_full(i), 4);
+        barrier_init(shared.slot_empty(i), 1);
+    }
+    barriers_are_set();
+}
+
+// >>by number
+
+__device__ inline void turn_wait(u32 warpgroup) {
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + warpgroup), "n"(CONSUMERS * WARPGROUP) : "memory");
+}
+__device__ inline void turn_give(u32 warpgroup) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(1 + warpgroup), "n"(CONSUMERS * WARPGROUP) : "memory");
+}
+__device__ inline void warpgroup_meets(u32 warpgroup) {
+    asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
+}
+// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.
+__device__ inline void both_meet() {
+    asm volatile("bar.sync 6, %0;\nbar.sync 6, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
+}
+__device__ inline void meet_summers() {
+    asm volatile("bar.sync 7, %0;\nbar.sync 7, %0;" ::"n"(WARPGROUP + SUMMERS * 32) : "memory");
+}

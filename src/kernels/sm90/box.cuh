@@ -1,0 +1,172 @@
+// The epilogue of a box: a warp's 16 rows of a part, and BOX_COLUMNS columns.
+#pragma once
+#include "sm90/box_memory.cuh"
+#include "sm90/column_sums.cuh"
+#include "sm90/columns.cuh"
+#include "sm90/mask.cuh"
+
+// >>what a box is
+
+// The tile's box after the one at hand, if there is one.
+struct Next_box {
+    bool exists;
+    int row, group;
+};
+
+// Its sums as wgmma leaves them in a warp: of eight columns a lane has two, in row lane / 4 and in the eighth below.
+struct Sums_of_box {
+    float at[HALVES_IN][BOX_COLUMNS / 8][4];
+};
+struct Box {
+    const Tile &tile;
+    int row, part, group; // the warp's first row, of the part of its rows that masks count; the first of its groups
+    const Of_columns (&columns)[BOX_GROUPS];
+    const Masks &masks;
+    const Sums_of_box &sums;
+    Next_box next;
+};
+
+// What a warp carries from one box to the next.
+struct Finisher {
+    Epilogue_state &state;
+    Buffers &buffers;
+};
+
+// Of a part's sums those of the columns from `group` on.
+__device__ inline Sums_of_box sums_of_box(const float (&sums)[TILE_N / 2], int group) {
+    Sums_of_box box;
+#pragma unroll
+    for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
+        box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
+            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];
+    return box;
+}
+// The next box is the first: one copy of the epilogue is enough for all of them.
+__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
+#pragma unroll
+    for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)
+        sums[i] = sums[i + BOX_COLUMNS / 2];
+}
+
+// >>its runs
+
+// A lane's run: in eight rows, `half` of the box's 16, and 32 columns, the g-th of its groups.
+struct Run_place {
+    int half, g, row, column, valid;
+};
+__device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, const Box &box, int half, int g) {
+    int group = box.group + g;
+    int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
+    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
+        asm volatile("" : "+r"(at), "+r"(column));
+    return {half, g, at, column, at < (int)params.epilogue.m ? columns_left(params, box.tile, group) : 0};
+}
+
+// What BACKWARD reads there.
+__device__ inline void load_saved_run(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
+                                      const Run_place &at, Saved &saved) {
+#pragma unroll
+    for (int i = 0; i < INPUT_AUX; i++)
+        finisher.state.loaded_aux[i] = input_at(finisher.buffers, i, at.half, at.g);
+    if (LOADS_MASK)
+        finisher.state.loaded_mask = mask_of(box.masks, box.part, at.half, box.group + at.g);
+    load_saved(params.epilogue, finisher.state, box.tile.item, at.row, at.column, at.valid, saved);
+}
+
+// Where its results go.
+__device__ inline void set_outputs(Epilogue_state &state, const Buffers &buffers, const Run_place &at) {
+#pragma unroll
+    for (int i = 0; i < OUTPUT_D; i++)
+        state.staged_d[i] = IN_PLACE ? input_at(buffers, i, at.half, at.g) : output_at(buffers, i, at.half, at.g);
+#pragma unroll
+    for (int i = 0; i < OUTPUTS - OUTPUT_D; i++)
+        state.staged_aux[i] = output_at(buffers, i + OUTPUT_D, at.half, at.g);
+}
+
+// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at
+// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.
+constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);
+
+// Of a box, what SAVED_FIRST has loaded.
+typedef Saved Saved_runs[BOX_GROUPS][2];
+
+// Whether all of a box's aux are where LOOKS_NEAR wants them.
+__device__ inline bool box_is_near(const Saved_runs &saved) {
+    Near near;
+#pragma unroll
+    for (int i = 0; i < BOX_GROUPS * 2; i++)
+        near.take_in(saved[i / 2][i % 2].runs[0]);
+    return __all_sync(0xffffffffu, near.has_all());
+}
+
+template <bool IsNear>
+__device__ inline void finish_run(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
+                                  const Run_place &at, Saved &saved, Acc (&v)[HALVES][RUN]) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    Epilogue_state &state = finisher.state;
+#pragma unroll
+    for (int i = 0; i < HALVES_IN * RUN; i++)
+        v[i / RUN][i % RUN] = box.sums.at[i / RUN][at.g * 4 + i % RUN / 2][at.half * 2 + i % 2];
+    set_outputs(state, finisher.buffers, at);
+#pragma unroll
+    for (int i = 0; i < INPUTS - INPUT_AUX; i++)
+        state.loaded_residual[i] = input_at(finisher.buffers, i + INPUT_AUX, at.half, at.g);
+    state.mask_place = at.half + 2 * at.g;
+    if (!SAVED_FIRST)
+        load_saved_run(params, finisher, box, at, saved);
+    epilogue<IsNear>(p, state, box.columns[at.g], saved, box.tile.item, at.row, at.column, at.valid, v);
+    if (!SAVED_FIRST)
+        store_result(p, state, box.tile.item, at.row, at.column, at.valid, v);
+}
+
+template <bool IsNear>
+__device__ inline void finish_runs(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box, Saved_runs &saved,
+                                   Box_sums &column_sums) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+#pragma unroll
+    for (int g = 0; g < BOX_GROUPS; g++) {
+        Acc results[2][HALVES][RUN];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            Run_place at = place_of_run(params, box, half, g);
+            finish_run<IsNear>(params, finisher, box, at, saved[g][half], results[half]);
+            if (HAS_BGRAD)
+                column_sums[g].add(results[half], at.row < (int)p.m);
+        }
+#pragma unroll
+        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {
+            Run_place at = place_of_run(params, box, half, g);
+            set_outputs(finisher.state, finisher.buffers, at);
+            store_result(p, finisher.state, box.tile.item, at.row, at.column, at.valid, results[half]);
+        }
+        if (HAS_BGRAD)
+            column_sums[g].end_rows();
+        if (IN_PLACE && g == 0 && box.next.exists) // by now the other buffer's results are likely to have left
+            ask_for_inputs(params, finisher.buffers, box.tile, box.next.row, box.next.group);
+    }
+}
+
+// >>the whole box
+
+__device__ inline void finish_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
+                                  Box_sums &column_sums) {
+    Saved_runs saved;
+    if (!IN_PLACE && box.next.exists)
+        ask_for_inputs(params, finisher.buffers, box.tile, box.next.row, box.next.group);
+    wait_for_inputs(finisher.buffers);
+#pragma unroll
+    for (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)
+        load_saved_run(params, finisher, box, place_of_run(params, box, i % 2, i / 2), saved[i / 2][i % 2]);
+    if (OUTPUTS)
+        begin_outputs();
+    if (LOOKS_NEAR && box_is_near(saved))
+        finish_runs<LOOKS_NEAR>(params, finisher, box, saved, column_sums);
+    else
+        finish_runs<false>(params, finisher, box, saved, column_sums);
+    if (KEEPS_MASK)
+        store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
+                         BOX_GROUPS);
+    if (HAS_OUTPUTS)
+        end_outputs(params, finisher.buffers, box.tile.n * TILE_COLUMNS + box.group * GROUP, box.row, box.tile.item);
+    finisher.buffers.taken++;
+}

@@ -1,0 +1,113 @@
+// Boxes of matrices in shared memory: inputs that TMA brings to a warp, outputs that leave from there.
+//
+// A box lies as TMA wants it: 16 lines of 128 bytes, of whose eight units of 16 bytes the i-th stands in place i ^ line % 8.
+#pragma once
+#include "sm90/barriers.cuh"
+#include "sm90/schedule.cuh"
+
+// A warp's buffers, and where it is in them.
+struct Buffers {
+    u32 outputs;
+    u32 line; // this lane's of eight: of 16 bits, that whose unit it addresses, of 32 that of its row
+    int turn; // the output buffer at hand
+    u32 inputs, full;
+    u32 asked, taken; // boxes of inputs so far
+};
+__device__ inline Buffers buffers_of(const Shared &shared) {
+    return {shared.outputs(),
+            BOX_GROUPS == 1 ? threadIdx.x % 32 / 4 : threadIdx.x % 8,
+            0,
+            shared.inputs(),
+            shared.input_full(),
+            0,
+            0};
+}
+
+// >>where a lane's part is: of eight rows `half`, and 32 columns `group` of the box
+
+__device__ inline u32 place_in_box(const Buffers &buffers, int half, int group) {
+    u32 unit = BOX_GROUPS == 1 ? threadIdx.x % 4 / 2 : group * 4 + threadIdx.x % 32 / 8;
+    return (half * 8 + buffers.line) * LINE + ((unit ^ buffers.line) << 4) + (BOX_GROUPS == 1 ? threadIdx.x % 2 * 8 : 0);
+}
+__device__ inline u32 output_at(const Buffers &buffers, int matrix, int half, int group) {
+    return buffers.outputs + (buffers.turn * OUTPUTS + matrix) * BOX_BYTES + place_in_box(buffers, half, group);
+}
+__device__ inline u32 input_at(const Buffers &buffers, int matrix, int half, int group) {
+    return buffers.inputs + (buffers.taken % 2 * INPUTS + matrix) * BOX_BYTES + place_in_box(buffers, half, group);
+}
+
+// >>inputs
+
+// Has the inputs of a box brought, whose buffer all lanes have left.
+__device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Buffers &buffers, const Tile &tile, int row, int group) {
+    if (INPUTS == 0)
+        return;
+    __syncwarp();
+    if (is_elected()) {
+        if (IN_PLACE && buffers.asked == buffers.taken) // results have left the buffer: those of the last box but one,
+            wait_for_stores<1>();
+        else if (IN_PLACE) // or of the last before the one at hand
+            wait_for_stores<0>();
+        u32 buffer = buffers.asked % 2, full = buffers.full + buffer * 8;
+        u32 to = buffers.inputs + buffer * INPUTS * BOX_BYTES;
+        int column = tile.n * TILE_COLUMNS + group * GROUP;
+        barrier_expect(full, INPUTS * BOX_BYTES);
+#pragma unroll
+        for (int half = 0; half < INPUT_AUX; half++)
+            load_input(p.aux, to + half * BOX_BYTES, full, column, row, half, tile.item);
+#pragma unroll
+        for (int half = 0; half < INPUTS - INPUT_AUX; half++)
+            load_input(p.residual, to + (INPUT_AUX + half) * BOX_BYTES, full, column, row, half, tile.item);
+    }
+    buffers.asked++;
+}
+__device__ inline void wait_for_inputs(const Buffers &buffers) {
+    if (INPUTS)
+        barrier_wait(buffers.full + buffers.taken % 2 * 8, buffers.taken / 2 & 1);
+}
+
+// >>outputs
+
+// The buffer whose turn it is has been read.
+__device__ inline void begin_outputs() {
+    wait_for_stores<OUTPUT_BUFFERS - 1>(); // of the elected lane, the others have none
+    __syncwarp();
+}
+
+// Those of the box at hand.
+__device__ inline u32 outputs_of_box(const Buffers &buffers) {
+    return IN_PLACE ? buffers.inputs + buffers.taken % 2 * INPUTS * BOX_BYTES
+                    : buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES;
+}
+// What TMA does not take: a matrix of the box whose first row and column these are.
+template <class T>
+__device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,
+                                   int row, int half, int item) {
+    copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,
+                                   (int)p.n - column);
+}
+
+__device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, int item) {
+    constexpr int moved_d = COPIES_D ? 0 : OUTPUT_D, moved_aux = COPIES_AUX ? 0 : OUTPUTS - OUTPUT_D;
+    if (moved_d || moved_aux)
+        show_to_tma();
+    __syncwarp();
+    if ((moved_d || moved_aux) && is_elected()) {
+        u32 from = outputs_of_box(buffers);
+#pragma unroll
+        for (int half = 0; half < moved_d; half++)
+            store_output(p.d, from + half * BOX_BYTES, column, row, half, item);
+#pragma unroll
+        for (int half = 0; half < moved_aux; half++)
+            store_output(p.aux, from + (half + OUTPUT_D) * BOX_BYTES, column, row, half, item);
+        commit_stores();
+    }
+#pragma unroll
+    for (int half = 0; half < (COPIES_D ? OUTPUT_D : 0); half++)
+        copy_matrix<GEMMEPI_D_TYPE>(p.epilogue, p.epilogue.d, outputs_of_box(buffers) + half * BOX_BYTES, column, row, half, item);
+#pragma unroll
+    for (int half = 0; half < (COPIES_AUX ? OUTPUTS - OUTPUT_D : 0); half++)
+        copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue, p.epilogue.aux, outputs_of_box(buffers) + (half + OUTPUT_D) * BOX_BYTES, column,
+                                      row, half, item);
+    buffers.turn = buffers.turn + 1 == OUTPUT_BUFFERS ? 0 : buffers.turn + 1;
+}

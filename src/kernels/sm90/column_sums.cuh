@@ -1,0 +1,75 @@
+// BGRAD: sums of the result's columns over a tile's rows, into one line for each tile's rows in memory.
+//
+// Warps leave theirs in a slot, a unit of columns at a time; a warp that has nothing to load adds up those of four and stores them.
+#pragma once
+#include "sm90/barriers.cuh"
+#include "sm90/schedule.cuh"
+
+// Of a box. Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed
+// anew.
+typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];
+
+// A warp's sums of a tile's columns from `first_group` on, a box, once there is room for them.
+__device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u32 thread, int first_group, const Box_sums &sums) {
+#pragma unroll
+    for (int g = 0; g < BOX_GROUPS; g++) {
+        int unit = (first_group + g) / UNIT_GROUPS, i = (first_group + g) % UNIT_GROUPS;
+        if (i == 0)
+            barrier_wait(shared.slot_empty(warpgroup), unit % 2 ^ 1);
+#pragma unroll
+        for (int half = 0; half < HALVES_OUT; half++)
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared.slot(warpgroup, thread, i, half)), "f"(sums[g].sum(half))
+                         : "memory");
+        if (i + 1 == UNIT_GROUPS) {
+            __syncwarp();
+            if (thread % 32 == 0)
+                barrier_arrive_here(shared.slot_full(warpgroup));
+        }
+    }
+}
+
+// The line of a tile's sums in memory.
+__device__ inline Acc *line_of_sums(const gemmepi__sm90_params &params, const Tile &tile, int half) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;
+}
+__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
+    return (first + second) + (third + fourth);
+}
+
+// Those of a unit of columns; `exists`: the tile, else it is of a cluster that reaches beyond m.
+__device__ inline void add_slot(const gemmepi__sm90_params &p, const Shared &shared, u32 warpgroup, const Tile &tile, int unit,
+                                bool exists) {
+#pragma unroll
+    for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {
+        int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;
+        int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();
+        Acc sums[4];
+#pragma unroll
+        for (int warp = 0; warp < 4; warp++)
+            asm volatile("ld.shared.f32 %0, [%1];"
+                         : "=f"(sums[warp])
+                         : "r"(shared.slot(warpgroup, warp * 32 + threadIdx.x % 32, of_unit, half))
+                         : "memory");
+        if (exists && column < (int)p.epilogue.n)
+            line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
+    }
+}
+
+// Two warps, one for each warpgroup: of all of its tiles but the block's last.
+__device__ inline void add_column_sums(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
+    u32 warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
+#pragma unroll 1
+    for (u32 t = work.first + warpgroup * work.step; t + work.step < p.tiles; t += CONSUMERS * work.step) {
+        Tile tile = tile_of(p, t, work.rank);
+        bool exists = tile.m * TILE_M < (int)p.epilogue.m;
+#pragma unroll 1
+        for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {
+            barrier_wait(shared.slot_full(warpgroup), unit % 2);
+            add_slot(p, shared, warpgroup, tile, unit, exists);
+            __syncwarp(); // all lanes have read them
+            if (threadIdx.x % 32 == 0)
+                barrier_arrive_here(shared.slot_empty(warpgroup));
+        }
+    }
+}

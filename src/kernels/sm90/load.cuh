@@ -1,0 +1,112 @@
+// The loader: one thread has TMA bring tiles of A and B into the stages.
+#pragma once
+#include "sm90/pipeline.cuh"
+#include "sm90/schedule.cuh"
+
+// >>what lies beyond m and n
+
+// Lines of a matrix beyond its end are slow to ask TMA for. So boxes that reach beyond m or n are of a map of their own, with as many
+// lines as there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.
+constexpr bool TAILS = GEMMEPI_TAILS;
+constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS
+constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
+
+// Bytes of a tile's lines, of which `left` are not beyond the end.
+template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
+    int there = left < 0 ? 0 : left < lines ? left : lines;
+    return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;
+}
+__device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &tile) {
+    u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
+    u32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;
+    return a + b;
+}
+
+// >>this block's part
+
+// Which of the cluster's blocks, of the same rows and of the same columns, get what this one loads.
+struct Sharers {
+    u32 row, column; // of this block in its cluster
+    u16 of_a, of_b;  // bits: blocks
+};
+// A stage to load: where this block's tiles go, its barrier, and what of the tile exists.
+struct Step {
+    int block, k;
+    int rows_left, columns_left; // from this block's part of A, and from the tile's first column on
+    u32 full, a, b;
+};
+
+// A box of `Lines` lines, of which `left` are not beyond the end.
+template <int Lines, bool Multicast>
+__device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi__tensor_map &tail, int left, u32 to, u32 barrier,
+                                  int x, int y, int item, u16 mask) {
+    if (!TAILS || left >= Lines)
+        load_box<Multicast>(map, to, barrier, x, y, item, mask);
+    else if (left > 0)
+        load_box<Multicast>(tail, to, barrier, x, y, item, mask);
+}
+
+// m: the first row of this block's part
+__device__ inline void load_a(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, int m, int item) {
+    if (A_ROWS) {
+        load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, step.rows_left, step.a, step.full, step.k, m, item, with.of_a);
+    } else {
+#pragma unroll
+        for (int i = 0; i < A_LINES; i += 64)
+            if (!TAILS || i < step.rows_left)
+                load_box<(CLUSTER_N > 1)>(p.a, step.a + i * LINE, step.full, m + i, step.k, item, with.of_a);
+    }
+}
+
+__device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int item) {
+    if (B_ROWS) {
+#pragma unroll
+        for (int i = 0; i < B_LINES; i += B_BOX) {
+            int line = (int)with.row * B_LINES + i;
+            load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, step.columns_left - line % TILE_COLUMNS, step.b + line * LINE,
+                                             step.full, step.k, column_of(p, tile, line), item, with.of_b);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd
+            if ((i / 64 + step.block) % CLUSTER_M == (int)with.row && (!TAILS || i % TILE_COLUMNS < step.columns_left))
+                load_box<(CLUSTER_M > 1)>(p.b, step.b + i * LINE, step.full, column_of(p, tile, i), step.k, item, with.of_b);
+    }
+}
+
+// >>all tiles
+
+__device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
+    u32 row = SPLIT > 1 ? 0 : work.rank % CLUSTER_M, column = SPLIT > 1 ? 0 : work.rank / CLUSTER_M;
+    u16 of_a = 0, of_b = 0;
+    for (int i = 0; i < CLUSTER_N; i++)
+        of_a |= (u16)(1 << (row + i * CLUSTER_M));
+    for (int i = 0; i < CLUSTER_M; i++)
+        of_b |= (u16)(1 << (column * CLUSTER_M + i));
+    const Sharers with = {row, column, of_a, of_b};
+    Pipeline pipeline = Pipeline::of_loader(shared);
+    for (u32 t = work.first; t < p.tiles; t += work.step) {
+        Tile tile = tile_of(p, t, work.rank);
+        asm volatile("" : "+r"(tile.m), "+r"(tile.n), "+r"(tile.item)); // now, not where it is used
+        if (t == work.first)
+            after_launches_before(); // no sooner: most of the instructions up to the first load have come by now
+        int m = tile.m * TILE_M + (int)with.column * A_LINES;
+        int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;
+        for (int block = begin_of_k(p, work.rank); block < end_of_k(p, work.rank); block++) {
+            if (TAILS) // what follows from them is computed anew, as to keep it takes registers
+                asm volatile("" : "+r"(m), "+r"(tile.m), "+r"(tile.n));
+            Step step = {block,
+                         block * TILE_K,
+                         (int)p.epilogue.m - m,
+                         (int)p.epilogue.n - tile.n * TILE_COLUMNS,
+                         shared.full(pipeline.stage),
+                         shared.a(pipeline.stage) + with.column * A_LINES * LINE,
+                         shared.b(pipeline.stage)};
+            pipeline.wait_empty();
+            barrier_expect(step.full, stage_bytes(p, tile));
+            load_a(p, step, with, m, a_item);
+            load_b(p, step, with, tile, b_item);
+            pipeline.advance();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+// A tile's sums: wgmma over the stages of its k.
+#pragma once
+#include "sm90/parked.cuh"
+#include "sm90/pipeline.cuh"
+#include "sm90/wgmma.cuh"
+
+// One of the two that multiply.
+struct Warpgroup {
+    u32 which, thread, tiles; // tiles: of the block
+    int first_part; // of the tile's rows
+    int blocks;     // of a tile's k
+    Pipeline pipeline;
+};
+
+// A part's rows in one of a stage's STEPS of k. adds: in the first step, to what is there; the others always do.
+__device__ inline void multiply_part(u64 a, u64 b, int step, int part, int adds, float (&sums)[PARTS][TILE_N / 2]) {
+    multiply(sums[part], a + part * (LINES_64 >> 4) + step * STEP<A_ROWS>, b + step * STEP<B_ROWS>,
+             step > 0 || BIAS_FIRST ? 1 : adds);
+}
+
+// sums = this warpgroup's rows of a tile, or with BIAS_FIRST to what they are. The last stage is still being read.
+__device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int first_part, int blocks,
+                              float (&sums)[PARTS][TILE_N / 2]) {
+    u32 last = 0, adds = 0;
+#pragma unroll 1
+    do { // there is one at least
+        u64 a = descriptor(shared.a(pipeline.stage) + first_part * LINES_64), b = descriptor(shared.b(pipeline.stage));
+        pipeline.wait_full();
+        multiply_begin();
+#pragma unroll
+        for (int step = 0; step < STEPS; step++)
+#pragma unroll
+            for (int part = 0; part < PARTS; part++)
+                multiply_part(a, b, step, part, adds, sums);
+        multiply_commit();
+        multiply_wait<1>();
+        pipeline.release(last, adds); // the stage before is read
+        asm volatile("mov.u32 %0, 1;" : "=r"(adds)); // not seen through: one copy of the loop is enough
+        last = pipeline.stage;
+        pipeline.advance();
+    } while (--blocks);
+}
+
+// A tile in its warpgroup's turn, and the stages told to be free.
+__device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float (&sums)[PARTS][TILE_N / 2]) {
+    if (PING_PONG)
+        turn_wait(mine.which);
+    add_up(shared, mine.pipeline, mine.first_part, mine.blocks, sums);
+    if (PING_PONG)
+        turn_give(1 - mine.which);
+    multiply_wait<0>();
+#pragma unroll
+    for (int part = 0; part < PARTS; part++)
+        sums_are_there(sums[part]);
+    mine.pipeline.release(mine.pipeline.last());
+    if (PING_PONG)
+        mine.pipeline.skip(mine.blocks);
+}
+
+// >>a block's last tile
+
+// Of the last blocks of k, as many as there are stages beside those for the sums, it first adds up all for the first part, and then
+// for the second: these are behind the other warpgroup's epilogue.
+constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;
+static_assert(!SHARES_LAST || LAST_BLOCKS > 0, "the stages have room");
+
+// The stages behind the last one are free: where all are the last tile's they are, but for summers, and else when the other
+// warpgroup has multiplied its last tile.
+__device__ inline void stages_are_left(int blocks) {
+    if (blocks < STAGES)
+        both_meet();
+}
+
+// One part after the other, of LAST_BLOCKS, which stay in their stages; behind others if `adds`. The second's sums are still added
+// up.
+__device__ inline void add_up_in_turn(const Shared &shared, Pipeline &pipeline, u32 adds, float (&sums)[PARTS][TILE_N / 2]) {
+    const Pipeline first = pipeline;
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        u32 add = adds;
+        pipeline = first;
+#pragma unroll
+        for (int block = 0; block < LAST_BLOCKS; block++) {
+            u64 a = descriptor(shared.a(pipeline.stage)), b = descriptor(shared.b(pipeline.stage));
+            if (part == 0)
+                pipeline.wait_full();
+            multiply_begin();
+#pragma unroll
+            for (int step = 0; step < STEPS; step++)
+                multiply_part(a, b, step, part, add, sums);
+            add = 1;
+            pipeline.advance();
+        }
+        multiply_commit();
+    }
+    multiply_wait<1>();
+}
+
+// In `kept` the sums of the tile's second part, while those of the first are left to the other warpgroup.
+__device__ inline void add_up_last(const Shared &shared, Warpgroup &mine, float (&sums)[PARTS][TILE_N / 2],
+                                   float (&kept)[TILE_N / 2]) {
+    Pipeline &pipeline = mine.pipeline;
+    int blocks = mine.blocks, in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;
+    turn_wait(mine.which);
+    if (in_turn < blocks)
+        add_up(shared, pipeline, 0, blocks - in_turn, sums);
+    if (in_turn)
+        add_up_in_turn(shared, pipeline, in_turn < blocks, sums);
+    else
+        multiply_wait<0>();
+    sums_are_there(sums[0]);
+    if (SUMMED)
+        meet_summers();
+    stages_are_left(blocks);
+    warpgroup_meets(mine.which); // no warp's wgmma reads any more where sums will be
+    park(parked_in(shared.a(0), pipeline.stage), mine.thread, sums[0]);
+    both_meet(); // the sums are parked
+    multiply_wait<0>();
+    sums_are_there(sums[PARTS - 1]);
+    memcpy(kept, sums[PARTS - 1], sizeof kept);
+}

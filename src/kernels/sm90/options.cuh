@@ -1,0 +1,109 @@
+// What the host compiles the kernel for, as one list; and all constants that follow from it for more than one file.
+#pragma once
+
+#define GEMMEPI_SPREAD 1 // the epilogue finds sums as wgmma leaves them
+#include "epilogue.cuh"
+
+// >>the host's choices
+
+#ifndef GEMMEPI_TILE_M
+#define GEMMEPI_TILE_M     128
+#define GEMMEPI_TILE_N     128 // a multiple of 64
+#define GEMMEPI_STAGES     5
+#define GEMMEPI_BUFFERS    1 // of each warp's results on their way to memory
+#define GEMMEPI_PING_PONG  1 // the two warpgroups take tiles by turns; else they share one
+#define GEMMEPI_CLUSTER_M  2 // blocks of a cluster along m, which share tiles of B
+#define GEMMEPI_CLUSTER_N  1
+#define GEMMEPI_SPLIT      1 // more: into as many shares k is split, which the blocks of a cluster add up; each has one tile
+#define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m
+#define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n
+#define GEMMEPI_OPERANDS   "bf16" // of A and B: "bf16", "f16" or, of F32, whose elements along k lie side by side, "tf32"
+#define GEMMEPI_ELEMENT    2      // bytes of an element of A or B
+#define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32
+#define GEMMEPI_TAILS      0      // some tiles reach beyond m or n by boxes or lines of them, which are not loaded
+#endif
+#ifndef GEMMEPI_BIAS_AHEAD
+#define GEMMEPI_BIAS_AHEAD 0 // 1: all of a tile's bias is loaded before its sums
+#endif
+#ifndef GEMMEPI_ELECTS
+#define GEMMEPI_ELECTS     1 // the lane that speaks to TMA is found by elect.sync
+#endif
+#ifndef GEMMEPI_SUMMED
+#define GEMMEPI_SUMMED     0 // the operand whose totals over k are wanted: 1 A, 2 B
+#endif
+#ifndef GEMMEPI_SUMS_TYPE
+#define GEMMEPI_SUMS_TYPE  F32 // of bias_grad
+#define GEMMEPI_SUMS_ADD   0   // 1: to what is there
+#endif
+
+// >>threads
+
+constexpr int COMPILER = __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__;
+constexpr bool PING_PONG = GEMMEPI_PING_PONG;
+constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (CONSUMERS + 1); // the first warpgroup loads
+constexpr int WARPS = CONSUMERS * 4;                                                 // that multiply
+constexpr u32 TURNS = PING_PONG ? CONSUMERS : 1;                                     // tiles from a warpgroup's one to its next
+constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0;                     // warps that make totals
+
+// >>tiles and clusters
+
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N;
+constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;
+constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;
+constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has
+// GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.
+constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;         // of the result, of either half
+constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP; // of columns: a run of each lane
+static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
+
+// >>stages: tiles of A and B
+
+constexpr int STAGES = GEMMEPI_STAGES;
+constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
+constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT; // bytes of a stage's k, or of 64 elements along m or n
+constexpr int LINES_64 = 64 * LINE;
+constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
+static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes wider elements along k alone");
+
+// >>boxes: what the epilogue takes at a time, a warp's 16 rows and 128 bytes of columns
+
+constexpr int BOX_GROUPS = GEMMEPI_BOX_GROUPS, BOX_COLUMNS = BOX_GROUPS * GROUP;
+constexpr int BOX_BYTES = 16 * LINE; // of one matrix
+static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
+// Inputs: what the epilogue reads comes by TMA a box ahead, into two buffers of each warp.
+constexpr int INPUT_AUX = LOADS_AUX ? HALVES_SAVED : 0;
+constexpr int INPUTS = INPUT_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), INPUT_BUFFERS = INPUTS ? 2 : 0;
+// Gradients take the place of the aux that they are made of, where there are two halves or RESIDUAL, too: it makes room for a
+// stage more. Where one fits anyway, buffers of their own are faster, as the next aux is asked for half a box sooner.
+constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && !COPIES_D && INPUT_AUX == HALVES_OUT;
+// Outputs: results of 16 and 32 bits leave by TMA, or in words, from OUTPUT_BUFFERS of each warp, or IN_PLACE.
+constexpr bool HAS_OUTPUTS = STAGES_D || STAGES_AUX;
+constexpr int OUTPUT_D = STAGES_D ? HALVES_OUT : 0, OUTPUT_BUFFERS = GEMMEPI_BUFFERS;
+constexpr int OUTPUTS = (IN_PLACE ? 0 : OUTPUT_D) + (STAGES_AUX ? HALVES_IN : 0); // that have buffers of their own
+
+// >>how the epilogue goes
+
+// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.
+constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
+constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
+// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
+constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
+// One copy of the instructions for all columns, where there are many of them; and where ptxas would lack a register without: before
+// CUDA 13 for a gate of MISH with AUX of 32 bits, and from 13.0 on for the gradient of ELU.
+constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER >= 1300)
+                                 : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
+static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
+// BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
+constexpr int UNIT_GROUPS = GATED ? 1 : 2;
+static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
+              "a warp of its own for each warpgroup's sums, and the same parity for each tile");
+
+// >>registers
+
+// Together no more than at the launch: 3 * 168. Totals of an operand take more than 24, and so may loads, where RELU's gradient
+// leaves them.
+constexpr bool NEEDS_REGISTERS =
+    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !LOADS_MASK) ||
+                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
+constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

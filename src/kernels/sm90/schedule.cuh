@@ -1,0 +1,57 @@
+// Which tiles a block takes, and which share of k.
+#pragma once
+#include "sm90/options.cuh"
+
+struct Tile {
+    int m, n; // in tiles
+    u32 item;
+};
+
+// A block's: every `step`-th tile of its cluster from the first on, of which it takes the one of its rank.
+struct Work {
+    u32 rank, first, step;
+};
+
+// The first tile of this block's cluster: read where it is needed, as to keep it takes a register of the loading warp's few.
+__device__ inline u32 first_tile() {
+    u32 block;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    return block / CLUSTER;
+}
+
+// The block's tile of its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a time reads few rows
+// of A and few columns of B.
+__device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
+    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
+    u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
+    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;
+    u32 column = within / height, row = first + within - column * height;
+    u32 place = SPLIT > 1 ? 0 : rank;
+    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};
+}
+
+// This block's.
+__device__ inline Tile nth_tile(const gemmepi__sm90_params &p, const Work &work, u32 nth) {
+    return tile_of(p, work.first + nth * work.step, work.rank);
+}
+
+// The blocks of TILE_K that this block adds up: of a SPLIT k a share.
+__device__ inline int begin_of_k(const gemmepi__sm90_params &p, u32 share) {
+    return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * share / SPLIT) : 0;
+}
+__device__ inline int end_of_k(const gemmepi__sm90_params &p, u32 share) {
+    return SPLIT > 1 ? begin_of_k(p, share + 1) : (p.k + TILE_K - 1) / TILE_K;
+}
+__device__ inline int blocks_of_k(const gemmepi__sm90_params &p, u32 share) {
+    return end_of_k(p, share) - begin_of_k(p, share);
+}
+
+// The column of op(B) that is line `line` of the tile.
+__device__ inline int column_of(const gemmepi__sm90_params &p, const Tile &tile, int line) {
+    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;
+    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;
+}
+// Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.
+__device__ inline int columns_left(const gemmepi__sm90_params &p, const Tile &tile, int group) {
+    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;
+}
