@@ -8416,6 +8416,33 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
   NULL};
 #endif
 
+#ifndef GEMMEPI_NO_SM80
+static const char *const gemmepi__source_gemm_small_cu[] = {
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT   BF16\n#define GEMMEPI_ROWS    1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_LANES_M 1\n#define GEMMEPI_LANES_N 4\n#define GEMMEPI_WARPS   8\n#define GEMMEPI_A_ROWS  1\n"
+"#define GEMMEPI_B_ROWS  1\n#define GEMMEPI_A_UNIT  16\n#define GEMMEPI_B_UNIT  16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\n"
+"constexpr int LANES_M=GEMMEPI_LANES_M,LANES_N=GEMMEPI_LANES_N,OTHERS=LANES_M*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int TILE_M=ROWS*LANES_M,TILE_N=COLUMNS*LANES_N,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\n"
+"constexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
+"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE];\n\n"
+"__device__ inline void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent - first<Lines?(int)(extent - first):Lines;\nfirst +=further;\n"
+"from=(const In*)x.data + item*x.stride +(Rows?first*ld + first_k:first_k*ld + first);\n}\ntemplate<bool Whole>__device__ inline void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
+"for(int j=0;j<ALONG;j +=AT_ONCE)\nif(Whole||(i<across&&j + AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from + i*ld + j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from + i*ld + j,i<across?along - j:0));\n}\n\n"
+"__device__ inline void load(int k_left){\nif(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom +=Rows?STEP:STEP*ld;\n}\n__device__ inline void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
+"for(int j=0;j<ALONG;j +=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j + l][Rows?j + l:i]=some[l];\n}\n}\n};\n\n\n__device__ inline int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n"
+"#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j + SUMS/(2*step):j],sent=upper?sums[j]:other;\n"
+"sums[j]=(upper?other:sums[j])+ __shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst +=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n"
+"__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part - item*p.row_tiles)*TILE_M;\n"
+"long long tile_column=(long long)(blockIdx.x - part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\n"
+"int first_k=(warp*LANES_K + lane_k)*DEPTH,k_left=(int)params.k - first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row + row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n",
+"b[half].begin(params.b,item,tile_column + column,p.n,first_k,half*p.n);\n\nafter_launches_before();\na.load(k_left);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left);\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\n"
+"long long own_row=tile_row + y,first=tile_column + x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n - first<RUN?(int)(p.n - first):RUN):0;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\n"
+"load_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(;k_left>0;k_left -=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\n"
+"a.load(k_left - STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left - STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\n"
+"int from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from + i;\nresults[warp][at/(COLUMNS*ROWS)][row + at/COLUMNS%ROWS][column + at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\n"
+"for(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN + j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\n"
+"Acc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n",
+  NULL};
+#endif
+
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_operations_cuh[] = {
 "#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n"
@@ -8642,6 +8669,9 @@ static const gemmepi__source gemmepi__sources[] = {
 #endif
 #ifndef GEMMEPI_NO_SM90
   {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
+#endif
+#ifndef GEMMEPI_NO_SM80
+  {"gemm_small.cu", gemmepi__source_gemm_small_cu},
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
   {"operations.cuh", gemmepi__source_operations_cuh},
@@ -10567,7 +10597,7 @@ typedef struct gemmepi__pass_params {
   int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
 } gemmepi__pass_params;
 
-/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
+/* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
 typedef struct gemmepi__plain_params {
   gemmepi__epilogue_params epilogue;
   gemmepi__kernel_matrix a, b;
@@ -12873,9 +12903,13 @@ static void gemmepi__refuse_route(gemmepi__candidates *candidates, gemmepi_route
     if (candidates->list[i].route == route && !candidates->list[i].refusal)
       candidates->list[i].refusal = refusal;
 }
+/* The kernels of our own that have the epilogue inside. To add one: its file, and its row here. */
+
 /* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
  they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
  item, which another launch adds up. */
+
+/* What the kernels of our own that have the epilogue inside have in common: each is a row of such functions, at its file's end. */
 
 /* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
 
@@ -12887,22 +12921,24 @@ typedef struct gemmepi__chip {
   double wgmma; /* likewise by wgmma; 0: it has none */
   double fma; /* pairs of F32, by multiply-adds */
   double megahertz; /* of a multiprocessor at work */
-  const char *source; /* of the four rates */
+  double
+    memory; /* bytes that memory gives in a microsecond: four fifths of what NVIDIA's data sheets say, not measured */
+  const char *source; /* of the four rates before */
 } gemmepi__chip;
 
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gemmepi__chip gemmepi__chips[] = {
-  {80, 163u << 10, 920, 0, 58, 1700, "nine tenths of what NVIDIA's paper on A100 says"},
-  {86, 99u << 10, 230, 0, 115, 1700, "nine tenths of what NVIDIA's paper on GA102 says"},
-  {87, 163u << 10, 920, 0, 115, 1700, "a guess, as 8.0"},
-  {88, 99u << 10, 230, 0, 115, 1700, "a guess, as 8.6"},
-  {89, 99u << 10, 230, 0, 115, 1700, "nine tenths of what NVIDIA's paper on Ada says"},
-  {90, 227u << 10, 1240, 1740, 115, 1700, "measured on an H200"},
-  {100, 227u << 10, 920, 0, 115, 1700, "a guess from NVIDIA's paper on Blackwell"},
-  {103, 227u << 10, 920, 0, 115, 1700, "a guess, as 10.0"},
-  {110, 227u << 10, 230, 0, 115, 1700, "a guess, as 12.0"},
-  {120, 99u << 10, 230, 0, 115, 1700, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, 99u << 10, 230, 0, 115, 1700, "a guess, as 12.0"},
+  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
+  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
+  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
+  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
+  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
+  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
+  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
 };
 
 /* The chip's row, or that of the nearest older one; of those older than all the first. */
@@ -12912,6 +12948,49 @@ static const gemmepi__chip *gemmepi__chip_of(int arch) {
     chip--;
   return chip;
 }
+
+/* Engines that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
+#ifdef GEMMEPI_NO_SM80
+#define GEMMEPI__HAS_SM80 0
+#else
+#define GEMMEPI__HAS_SM80 1
+#endif
+#ifdef GEMMEPI_NO_SM90
+#define GEMMEPI__HAS_SM90 0
+#else
+#define GEMMEPI__HAS_SM90 1
+#endif
+
+/* What is asked of every engine when it has built. */
+typedef struct gemmepi__built_details {
+  const gemmepi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
+  const gemmepi__sums *sums;
+  int tile_m, tile_n;
+  size_t workspace_size;
+} gemmepi__built_details;
+
+/* built: the engine's own struct, which build fills. */
+typedef struct gemmepi__engine {
+  const char *name;
+  int is_there;
+  /* Of the least estimate of the engines before it: its own must be less than that, so good are the models. */
+  double margin;
+  /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
+  const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
+  /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
+  void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__candidate *candidate);
+  void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
+  /* Builds the candidate as it is. */
+  gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__candidate *candidate, void *built);
+  void (*describe)(const void *built, gemmepi__built_details *details);
+  /* In words, after the kernel's name. */
+  void (*explain)(const gemmepi__problem *problem, const void *built, gemmepi__text *text);
+  /* The primary context is current. */
+  gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem, const void *built,
+        const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream);
+} gemmepi__engine;
 
 #include <math.h>
 
@@ -13629,13 +13708,14 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
   return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &fused->sums);
 }
 
-/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+/* As a shape that takes it. */
 static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90_shape *shape, int applied,
-        gemmepi__sm90 *fused) {
+        const gemmepi__candidate *candidate, void *built) {
+  const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
+  gemmepi__sm90 *fused = (gemmepi__sm90 *)built;
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
-  gemmepi__cut_up(problem, shape, applied, fused);
+  gemmepi__cut_up(problem, shape, candidate->applied, fused);
   gemmepi__fill_epilogue(problem, &fused->params.epilogue);
   fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
   fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
@@ -13649,8 +13729,14 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
   return status;
 }
 
-static size_t gemmepi__sm90_workspace(const gemmepi__sm90 *fused) {
-  return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
+static void gemmepi__sm90_describe(const void *built, gemmepi__built_details *details) {
+  const gemmepi__sm90 *fused = (const gemmepi__sm90 *)built;
+  details->launch = &fused->launch;
+  details->pass = NULL;
+  details->sums = &fused->sums;
+  details->tile_m = fused->shape.tile_m;
+  details->tile_n = fused->shape.tile_n;
+  details->workspace_size = gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
 }
 
 /* >>running */
@@ -13661,8 +13747,9 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
+        const void *built, const gemmepi__arguments *arguments,
         char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm90 *fused = (const gemmepi__sm90 *)built;
   const gemmepi__driver *driver = &context->driver;
   void *const *pointers = arguments->pointers;
   char *between = gemmepi__past(workspace, fused->partial_bytes);
@@ -13699,8 +13786,8 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
 
 /* >>in words */
 
-static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
-        const gemmepi__sm90 *sm90) {
+static void gemmepi__sm90_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+  const gemmepi__sm90 *sm90 = (const gemmepi__sm90 *)built;
   const gemmepi__sm90_shape *shape = &sm90->shape;
   gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
         sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
@@ -13716,6 +13803,31 @@ static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *p
   else
     gemmepi__explain_sums(text, &sm90->sums);
 }
+
+/* >>the engine */
+
+static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__candidate *candidate) {
+  candidate->shape =
+    (int)(gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) -
+       gemmepi__sm90_shapes);
+}
+
+static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+  *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
+  *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
+}
+
+static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
+        GEMMEPI__HAS_SM90,
+        1,
+        gemmepi__tma_rule,
+        gemmepi__sm90_choose,
+        gemmepi__sm90_tile,
+        GEMMEPI__HAS_SM90 ? gemmepi__sm90_build : NULL,
+        gemmepi__sm90_describe,
+        gemmepi__sm90_explain,
+        GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
 /* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
 
@@ -13953,6 +14065,14 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
   return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
 }
 
+/* How the operands lie. */
+static void gemmepi__append_lines(gemmepi__text *text, const gemmepi__problem *problem) {
+  gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+  gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
+        gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+}
+
 static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
         const gemmepi__sm80 *mma) {
   const gemmepi__sm80_shape *shape = &mma->shape;
@@ -13966,10 +14086,7 @@ static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__pro
   gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
   gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
   gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
-  gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-        !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
-  gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
-        gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+  gemmepi__append_lines(text, problem);
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
   gemmepi__append_operands(text, problem);
@@ -14053,29 +14170,33 @@ static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemme
   return status;
 }
 
-/* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
+/* As a shape that takes it, and parts that are not too many. */
 static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
+        const gemmepi__candidate *candidate, void *built) {
+  gemmepi__sm80 *mma = (gemmepi__sm80 *)built;
+  gemmepi__sm80_cut cut;
   gemmepi__problem bare;
   const gemmepi__problem *own = problem; /* the kernel's */
   unsigned row_tiles;
   gemmepi_status status;
   memset(mma, 0, sizeof *mma);
-  if (cut->parts > 1) {
+  cut.shape = &gemmepi__sm80_shapes[candidate->shape];
+  cut.parts = candidate->parts;
+  if (cut.parts > 1) {
     gemmepi__view *d = &bare.views[GEMMEPI__D];
     bare = gemmepi__bare_problem(problem);
     d->batch_stride =
       (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
     own = &bare;
   }
-  gemmepi__cut_up_sm80(own, cut, applied, mma);
+  gemmepi__cut_up_sm80(own, &cut, candidate->applied, mma);
   gemmepi__fill_epilogue(own, &mma->params.epilogue);
   status = gemmepi__lay_out_sm80(context, own, mma);
   row_tiles = mma->params.epilogue.row_tiles;
   if (!status)
     status = gemmepi__get_sm80_kernel(context, own, mma);
-  if (!status && cut->parts > 1) {
-    status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], applied, mma);
+  if (!status && cut.parts > 1) {
+    status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], candidate->applied, mma);
     row_tiles = mma->pass.params.epilogue.row_tiles;
   }
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
@@ -14083,17 +14204,24 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
   return status;
 }
 
-static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
-  return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
-     mma->sums.partial_bytes;
+static void gemmepi__sm80_describe(const void *built, gemmepi__built_details *details) {
+  const gemmepi__sm80 *mma = (const gemmepi__sm80 *)built;
+  details->launch = &mma->launch;
+  details->pass = mma->pass.launch.function ? &mma->pass.launch : NULL;
+  details->sums = &mma->sums;
+  details->tile_m = mma->shape.tile_m;
+  details->tile_n = mma->shape.tile_n;
+  details->workspace_size = gemmepi__round_up(mma->product_bytes, 256) +
+        gemmepi__round_up(mma->partial_bytes, 256) + mma->sums.partial_bytes;
 }
 
 /* >>running */
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
+        const void *built, const gemmepi__arguments *arguments,
         char *workspace, gemmepi_stream stream) {
+  const gemmepi__sm80 *mma = (const gemmepi__sm80 *)built;
   gemmepi__sm80_params params = mma->params;
   char *partials = gemmepi__past(workspace, mma->product_bytes);
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -14115,8 +14243,10 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
 
 /* >>in words */
 
-static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80) {
+static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+  const gemmepi__sm80 *sm80 = (const gemmepi__sm80 *)built;
   const gemmepi__sm80_shape *shape = &sm80->shape;
+  (void)problem;
   gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
         sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
         sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
@@ -14126,161 +14256,289 @@ static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80
   gemmepi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
   gemmepi__explain_sums(text, &sm80->sums);
 }
-/* The kernels of our own that have the epilogue inside, a row each. To add one: its file, and its row here. */
 
-/* Engines that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
-#ifdef GEMMEPI_NO_SM80
-#define GEMMEPI__HAS_SM80 0
-#else
-#define GEMMEPI__HAS_SM80 1
-#endif
-#ifdef GEMMEPI_NO_SM90
-#define GEMMEPI__HAS_SM90 0
-#else
-#define GEMMEPI__HAS_SM90 1
-#endif
+/* >>the engine */
 
-/* What an engine has built. */
-typedef union gemmepi__built {
-  gemmepi__sm90 sm90;
-  gemmepi__sm80 sm80;
-} gemmepi__built;
-
-/* What is asked of every engine when it has built. */
-typedef struct gemmepi__built_details {
-  const gemmepi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
-  const gemmepi__sums *sums;
-  int tile_m, tile_n;
-  size_t workspace_size;
-} gemmepi__built_details;
-
-typedef struct gemmepi__engine {
-  const char *name;
-  int is_there;
-  /* Of the least estimate of the rows above: its own must be less than that, so good are the models. */
-  double margin;
-  /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
-  const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
-  /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
-  void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate);
-  void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
-  /* Builds the candidate as it is. */
-  gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built);
-  void (*describe)(const gemmepi__built *built, gemmepi__built_details *details);
-  /* In words, after the kernel's name. */
-  void (*explain)(const gemmepi__problem *problem, const gemmepi__built *built, gemmepi__text *text);
-  /* The primary context is current. */
-  gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__built *built, const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream);
-} gemmepi__engine;
-
-/* >>Hopper */
-
-static void gemmepi__engine_sm90_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-        gemmepi__candidate *candidate) {
-  const gemmepi__sm90_shape *shape =
-    gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds);
-  candidate->shape = (int)(shape - gemmepi__sm90_shapes);
-  candidate->parts = 1;
-}
-
-static void gemmepi__engine_sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
-  *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
-  *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
-}
-
-static gemmepi_status gemmepi__engine_sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built) {
-  return gemmepi__sm90_build(context, problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied,
-        &built->sm90);
-}
-
-static void gemmepi__engine_sm90_describe(const gemmepi__built *built, gemmepi__built_details *details) {
-  details->launch = &built->sm90.launch;
-  details->pass = NULL;
-  details->sums = &built->sm90.sums;
-  details->tile_m = built->sm90.shape.tile_m;
-  details->tile_n = built->sm90.shape.tile_n;
-  details->workspace_size = gemmepi__sm90_workspace(&built->sm90);
-}
-
-static void gemmepi__engine_sm90_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-        gemmepi__text *text) {
-  gemmepi__explain_sm90(text, problem, &built->sm90);
-}
-
-static gemmepi_status gemmepi__engine_sm90_run(const gemmepi_context *context,
-        const gemmepi__problem *problem, const gemmepi__built *built,
-        const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream) {
-  return gemmepi__sm90_run(context, problem, &built->sm90, arguments, workspace, stream);
-}
-
-/* >>Ampere and later */
-
-static const char *gemmepi__engine_sm80_rule(const gemmepi_context *context,
-        const gemmepi__problem *problem) {
+static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   (void)context;
   (void)problem;
   return NULL;
 }
 
-static void gemmepi__engine_sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+static void gemmepi__sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,
         gemmepi__candidate *candidate) {
   gemmepi__sm80_cut cut = gemmepi__choose_sm80(context, problem, &candidate->microseconds);
   candidate->shape = (int)(cut.shape - gemmepi__sm80_shapes);
   candidate->parts = cut.parts;
 }
 
-static void gemmepi__engine_sm80_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+static void gemmepi__sm80_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
   *tile_m = gemmepi__sm80_shapes[candidate->shape].tile_m;
   *tile_n = gemmepi__sm80_shapes[candidate->shape].tile_n;
 }
 
-static gemmepi_status gemmepi__engine_sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
-        const gemmepi__candidate *candidate, gemmepi__built *built) {
-  gemmepi__sm80_cut cut;
-  cut.shape = &gemmepi__sm80_shapes[candidate->shape];
-  cut.parts = candidate->parts;
-  return gemmepi__sm80_build(context, problem, &cut, candidate->applied, &built->sm80);
-}
+static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
+        GEMMEPI__HAS_SM80,
+        0.9,
+        gemmepi__sm80_rule,
+        gemmepi__sm80_choose,
+        gemmepi__sm80_tile,
+        GEMMEPI__HAS_SM80 ? gemmepi__sm80_build : NULL,
+        gemmepi__sm80_describe,
+        gemmepi__sm80_explain,
+        GEMMEPI__HAS_SM80 ? gemmepi__sm80_run : NULL};
+/* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
+ from memory themselves, each a part of k. TF32 is multiplied as F32. */
 
-static void gemmepi__engine_sm80_describe(const gemmepi__built *built, gemmepi__built_details *details) {
-  details->launch = &built->sm80.launch;
-  details->pass = built->sm80.pass.launch.function ? &built->sm80.pass.launch : NULL;
-  details->sums = &built->sm80.sums;
-  details->tile_m = built->sm80.shape.tile_m;
-  details->tile_n = built->sm80.shape.tile_n;
-  details->workspace_size = gemmepi__sm80_workspace(&built->sm80);
-}
+#define GEMMEPI__SMALL_WARPS 8 /* gemm_small.cu, of a block */
+#define GEMMEPI__SMALL_EDGE  16 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
-static void gemmepi__engine_sm80_explain(const gemmepi__problem *problem, const gemmepi__built *built,
-        gemmepi__text *text) {
-  (void)problem;
-  gemmepi__explain_sm80(text, &built->sm80);
-}
+/* A way to cut the product up: its kernel is compiled for it. A tile is as many rows as a lane's times lanes_m, likewise its columns. */
+typedef struct gemmepi__small_shape {
+  short rows, columns; /* of a lane; columns of both halves together */
+  short lanes_m, lanes_n; /* of a warp; the rest divides k */
+} gemmepi__small_shape;
 
-static gemmepi_status gemmepi__engine_sm80_run(const gemmepi_context *context,
-        const gemmepi__problem *problem, const gemmepi__built *built,
-        const gemmepi__arguments *arguments, char *workspace,
-        gemmepi_stream stream) {
-  return gemmepi__sm80_run(context, problem, &built->sm80, arguments, workspace, stream);
-}
-
-/* >>the table */
-
-static const gemmepi__engine gemmepi__engines[] = {
-  {"sm90", GEMMEPI__HAS_SM90, 1, gemmepi__tma_rule, gemmepi__engine_sm90_choose, gemmepi__engine_sm90_tile,
-  GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_build : NULL, gemmepi__engine_sm90_describe,
-  gemmepi__engine_sm90_explain, GEMMEPI__HAS_SM90 ? gemmepi__engine_sm90_run : NULL},
-  {"sm80", GEMMEPI__HAS_SM80, 0.9, gemmepi__engine_sm80_rule, gemmepi__engine_sm80_choose,
-  gemmepi__engine_sm80_tile, GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_build : NULL,
-  gemmepi__engine_sm80_describe, gemmepi__engine_sm80_explain,
-  GEMMEPI__HAS_SM80 ? gemmepi__engine_sm80_run : NULL},
+/* Tiles of less than eight columns are for products of no more. */
+static const gemmepi__small_shape gemmepi__small_shapes[] = {
+  {4, 4, 4, 4}, /* first the one for everything */
+  {1, 2, 1, 4}, {1, 8, 1, 4}, {2, 4, 1, 4}, {4, 4, 1, 4}, {4, 4, 2, 4},
+  {2, 1, 4, 1}, {8, 1, 4, 1}, {4, 4, 4, 1}, {4, 4, 4, 2},
 };
+
+typedef struct gemmepi__small {
+  gemmepi__small_shape shape;
+  int applied; /* alpha is 1 and there is no C: compiled in */
+  gemmepi__launch launch;
+  gemmepi__plain_params params; /* all but pointers and scalars */
+  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
+  gemmepi__sums sums;
+} gemmepi__small;
+
+/* >>what may go there */
+
+static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  int64_t columns = gemmepi__half_columns(problem);
+  (void)context;
+  if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
+    (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
+    return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
+  return NULL;
+}
+
+static int gemmepi__small_tile_m(const gemmepi__small_shape *shape) {
+  return shape->rows * shape->lanes_m;
+}
+
+/* Columns of both halves together. */
+static int gemmepi__small_tile_n(const gemmepi__small_shape *shape) {
+  return shape->columns * shape->lanes_n;
+}
+
+static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+  int halves = gemmepi__halves_in(problem), tile_n = gemmepi__small_tile_n(shape) / halves;
+  return shape->columns % halves == 0 &&
+     (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
+}
+
+/* With an operand of one element in each line, side by side, as one that lies along k. */
+static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) {
+  gemmepi__problem own = *problem;
+  int operand;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+    gemmepi__view *view = &own.views[operand];
+    int along_k = operand == GEMMEPI__B;
+    if (view->transposed == along_k || view->length != 1 || view->ld != 1)
+      continue;
+    view->transposed = along_k;
+    view->length = view->ld = view->lines;
+    view->lines = 1;
+  }
+  return own;
+}
+
+/* >>how long it takes */
+
+/* Cycles: a load from memory until it is there; of adding up and storing beside what the epilogue takes. Estimated, not measured. */
+#define GEMMEPI__SMALL_LOADING   900
+#define GEMMEPI__SMALL_FINISHING 700
+
+static int64_t gemmepi__small_tiles(const gemmepi__problem *problem, const gemmepi__small_shape *shape,
+        int64_t *rows, int64_t *columns) {
+  *rows = gemmepi__divide_up(problem->m, gemmepi__small_tile_m(shape));
+  *columns = gemmepi__divide_up(problem->n, gemmepi__small_tile_n(shape));
+  return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* Of k, that a block's lanes have at a time. */
+static int64_t gemmepi__small_step(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+  return GEMMEPI__SMALL_WARPS * 32 / (shape->lanes_m * shape->lanes_n) * 128 /
+     problem->views[GEMMEPI__A].bits;
+}
+
+/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's, a step of k a load's time or, if that is more, what a multiprocessor's
+ blocks copy or multiply; and no less than memory takes for both operands. Estimated, not measured. */
+static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__small_shape *shape) {
+  const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
+  int64_t down, across, tiles = gemmepi__small_tiles(problem, shape, &down, &across);
+  int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* of a multiprocessor */
+  int64_t of_step = gemmepi__small_step(problem, shape), steps = gemmepi__divide_up(problem->k, of_step);
+  double rows = shape->rows, columns = shape->columns;
+  double lanes = shape->lanes_m * shape->lanes_n,
+     used = problem->k < of_step ? (double)problem->k : (double)of_step;
+  double multiply = (rows * columns + rows + columns) * lanes * used / chip->fma;
+  double copy = (rows * shape->lanes_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
+        columns * shape->lanes_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
+        used * problem->views[GEMMEPI__A].bits / 8;
+  double work = multiply > copy ? multiply : copy, cycles, read;
+  double finish = GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
+  cycles = (double)each *
+      ((double)steps * (work > GEMMEPI__SMALL_LOADING ? work : GEMMEPI__SMALL_LOADING) + finish);
+  read = (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory;
+  cycles /= chip->megahertz;
+  return 2900 / chip->megahertz + (cycles > read ? cycles : read) + gemmepi__sums_microseconds(problem);
+}
+
+static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+        gemmepi__candidate *candidate) {
+  gemmepi__problem own = gemmepi__small_problem(problem);
+  int i;
+  candidate->microseconds = GEMMEPI__NEVER;
+  for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
+    const gemmepi__small_shape *shape = &gemmepi__small_shapes[i];
+    double time = GEMMEPI__NEVER;
+    if (gemmepi__small_shape_takes(problem, shape))
+      time = gemmepi__small_microseconds(context, &own, shape);
+    if (time < candidate->microseconds) {
+      candidate->shape = i;
+      candidate->microseconds = time;
+    }
+  }
+}
+
+/* >>building */
+
+/* problem: as gemmepi__small_problem has it */
+static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__problem *problem,
+        const gemmepi__small_shape *shape, int applied) {
+  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+  gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+        gemmepi__type_name(problem, GEMMEPI__A), applied);
+  gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
+        shape->columns);
+  gemmepi__append(text, "#define GEMMEPI_LANES_M %d\n#define GEMMEPI_LANES_N %d\n", shape->lanes_m,
+        shape->lanes_n);
+  gemmepi__append(text, "#define GEMMEPI_WARPS %d\n", GEMMEPI__SMALL_WARPS);
+  gemmepi__append_lines(text, problem);
+}
+
+static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemmepi__problem *problem,
+        const gemmepi__candidate *candidate, void *built) {
+  gemmepi__problem own = gemmepi__small_problem(problem);
+  gemmepi__small *small = (gemmepi__small *)built;
+  gemmepi__epilogue_params *epilogue = &small->params.epilogue;
+  const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
+  int64_t rows, columns, tiles = gemmepi__small_tiles(problem, shape, &rows, &columns);
+  char prologue[1536], words[160];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  gemmepi_status status;
+  memset(small, 0, sizeof *small);
+  if (tiles <= 0 || tiles > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  small->shape = *shape;
+  small->applied = candidate->applied;
+  small->launch.blocks = (unsigned)tiles;
+  small->launch.threads_x = 32 * GEMMEPI__SMALL_WARPS;
+  small->launch.threads_y = 1;
+  gemmepi__fill_epilogue(problem, epilogue);
+  epilogue->row_tiles = (unsigned)rows;
+  epilogue->column_tiles = (unsigned)columns;
+  small->params.a = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__A]);
+  small->params.b = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__B]);
+  small->params.k = problem->k;
+  small->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
+  gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
+  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
+        gemmepi__small_tile_m(shape), gemmepi__small_tile_n(shape),
+        gemmepi__name_of_epilogue(problem, problem->common, words));
+  status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
+  if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+    status = gemmepi__build_sums(context, problem, epilogue->row_tiles, &small->sums);
+  return status;
+}
+
+static void gemmepi__small_describe(const void *built, gemmepi__built_details *details) {
+  const gemmepi__small *small = (const gemmepi__small *)built;
+  details->launch = &small->launch;
+  details->pass = NULL;
+  details->sums = &small->sums;
+  details->tile_m = gemmepi__small_tile_m(&small->shape);
+  details->tile_n = gemmepi__small_tile_n(&small->shape);
+  details->workspace_size = gemmepi__round_up(small->partial_bytes, 256) + small->sums.partial_bytes;
+}
+
+/* >>running, and in words */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__small_run(const gemmepi_context *context, const gemmepi__problem *problem,
+        const void *built, const gemmepi__arguments *arguments,
+        char *workspace, gemmepi_stream stream) {
+  const gemmepi__small *small = (const gemmepi__small *)built;
+  gemmepi__plain_params params = small->params;
+  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+  gemmepi__point_epilogue(arguments, small->applied, workspace, &params.epilogue);
+  params.a.data = arguments->pointers[GEMMEPI__A];
+  params.b.data = arguments->pointers[GEMMEPI__B];
+  if (!status)
+    status = gemmepi__launch_kernel(context, &small->launch, &params, "the product", stream);
+  if (!status)
+    status = gemmepi__run_sums(context, &small->sums, arguments, workspace,
+        gemmepi__past(workspace, small->partial_bytes), stream);
+  return status;
+}
+
+static void gemmepi__small_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+  const gemmepi__small *small = (const gemmepi__small *)built;
+  (void)problem;
+  gemmepi__append(text,
+        "  %s: product and epilogue, %u blocks of %u threads that divide k, tiles of %d x %d\n",
+        small->launch.name, small->launch.blocks, small->launch.threads_x,
+        gemmepi__small_tile_m(&small->shape), gemmepi__small_tile_n(&small->shape));
+  gemmepi__explain_sums(text, &small->sums);
+}
+
+/* >>the engine */
+
+static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+  *tile_m = gemmepi__small_tile_m(&gemmepi__small_shapes[candidate->shape]);
+  *tile_n = gemmepi__small_tile_n(&gemmepi__small_shapes[candidate->shape]);
+}
+
+/* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */
+static const gemmepi__engine gemmepi__small_engine = {"small",
+        GEMMEPI__HAS_SM80,
+        0.9,
+        gemmepi__small_rule,
+        gemmepi__small_choose,
+        gemmepi__small_tile,
+        GEMMEPI__HAS_SM80 ? gemmepi__small_build : NULL,
+        gemmepi__small_describe,
+        gemmepi__small_explain,
+        GEMMEPI__HAS_SM80 ? gemmepi__small_run : NULL};
+
+#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small)
+
+#define GEMMEPI__BUILT_OF(name)  gemmepi__##name name;
+#define GEMMEPI__ENGINE_OF(name) &gemmepi__##name##_engine,
+
+/* What an engine has built. */
+typedef union gemmepi__built {
+  GEMMEPI__ENGINES(GEMMEPI__BUILT_OF)
+} gemmepi__built;
+
+static const gemmepi__engine *const gemmepi__engines[] = {GEMMEPI__ENGINES(GEMMEPI__ENGINE_OF)};
 
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -14289,11 +14547,12 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
   int engine, count = (int)GEMMEPI__COUNT(gemmepi__engines);
   double least = GEMMEPI__NEVER;
   for (engine = 0; engine < count; engine++) {
-    const gemmepi__engine *row = &gemmepi__engines[engine];
+    const gemmepi__engine *row = gemmepi__engines[engine];
     gemmepi__candidate *added = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_FUSED);
     double own;
     *added = *like;
     added->engine = engine;
+    added->parts = 1;
     added->refusal = row->is_there ? row->rule(context, problem) : "left out of this program";
     if (added->refusal)
       continue;
@@ -15446,7 +15705,7 @@ static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemme
   gemmepi__problem packed;
   gemmepi_status status;
   memset(fused, 0, sizeof *fused);
-  fused->engine = &gemmepi__engines[candidate->engine];
+  fused->engine = gemmepi__engines[candidate->engine];
   fused->applied = candidate->applied;
   gemmepi__pack_views(problem, candidate->copies, &packed);
   status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
@@ -16319,7 +16578,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
         const gemmepi__candidate *candidate) {
   gemmepi__append(text, "    %s", gemmepi__route_names[candidate->route]);
   if (candidate->engine != GEMMEPI__ANY_ENGINE)
-    gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
+    gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine]->name);
   if (candidate->copies[0] || candidate->copies[1])
     gemmepi__append(text, " with %s%s%s copied",
         candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
@@ -16331,7 +16590,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
   }
   if (candidate->engine != GEMMEPI__ANY_ENGINE) {
     int tile_m, tile_n;
-    gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
+    gemmepi__engines[candidate->engine]->tile(candidate, &tile_m, &tile_n);
     gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
         problem->exchanged ? tile_m : tile_n);
   }

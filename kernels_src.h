@@ -628,6 +628,33 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
     NULL};
 #endif
 
+#ifndef GEMMEPI_NO_SM80
+static const char *const gemmepi__source_gemm_small_cu[] = {
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT   BF16\n#define GEMMEPI_ROWS    1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_LANES_M 1\n#define GEMMEPI_LANES_N 4\n#define GEMMEPI_WARPS   8\n#define GEMMEPI_A_ROWS  1\n"
+"#define GEMMEPI_B_ROWS  1\n#define GEMMEPI_A_UNIT  16\n#define GEMMEPI_B_UNIT  16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\n"
+"constexpr int LANES_M=GEMMEPI_LANES_M,LANES_N=GEMMEPI_LANES_N,OTHERS=LANES_M*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int TILE_M=ROWS*LANES_M,TILE_N=COLUMNS*LANES_N,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\n"
+"constexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
+"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE];\n\n"
+"__device__ inline void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent - first<Lines?(int)(extent - first):Lines;\nfirst +=further;\n"
+"from=(const In*)x.data + item*x.stride +(Rows?first*ld + first_k:first_k*ld + first);\n}\ntemplate<bool Whole>__device__ inline void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
+"for(int j=0;j<ALONG;j +=AT_ONCE)\nif(Whole||(i<across&&j + AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from + i*ld + j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from + i*ld + j,i<across?along - j:0));\n}\n\n"
+"__device__ inline void load(int k_left){\nif(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom +=Rows?STEP:STEP*ld;\n}\n__device__ inline void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
+"for(int j=0;j<ALONG;j +=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j + l][Rows?j + l:i]=some[l];\n}\n}\n};\n\n\n__device__ inline int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n"
+"#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j + SUMS/(2*step):j],sent=upper?sums[j]:other;\n"
+"sums[j]=(upper?other:sums[j])+ __shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst +=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n"
+"__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part - item*p.row_tiles)*TILE_M;\n"
+"long long tile_column=(long long)(blockIdx.x - part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\n"
+"int first_k=(warp*LANES_K + lane_k)*DEPTH,k_left=(int)params.k - first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row + row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n",
+"b[half].begin(params.b,item,tile_column + column,p.n,first_k,half*p.n);\n\nafter_launches_before();\na.load(k_left);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left);\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\n"
+"long long own_row=tile_row + y,first=tile_column + x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n - first<RUN?(int)(p.n - first):RUN):0;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\n"
+"load_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(;k_left>0;k_left -=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\n"
+"a.load(k_left - STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left - STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\n"
+"int from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from + i;\nresults[warp][at/(COLUMNS*ROWS)][row + at/COLUMNS%ROWS][column + at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\n"
+"for(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN + j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\n"
+"Acc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n",
+    NULL};
+#endif
+
 #ifndef GEMMEPI_NO_ELEMENTWISE
 static const char *const gemmepi__source_operations_cuh[] = {
 "#line 1 \"src/kernels/operations.cuh\"\n\n\n#pragma once\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n\n#ifndef GEMMEPI_OPERATION\n#define GEMMEPI_OPERATION  1\n#define GEMMEPI_ACTIVATION CODE_SILU\n#define GEMMEPI_USED       0x11\n"
@@ -854,6 +881,9 @@ static const gemmepi__source gemmepi__sources[] = {
 #endif
 #ifndef GEMMEPI_NO_SM90
     {"gemm_sm90.cu", gemmepi__source_gemm_sm90_cu},
+#endif
+#ifndef GEMMEPI_NO_SM80
+    {"gemm_small.cu", gemmepi__source_gemm_small_cu},
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
     {"operations.cuh", gemmepi__source_operations_cuh},

@@ -18,7 +18,7 @@ LITERAL_LIMIT = 4000  # C99 promises 4095 bytes in one literal after concatenati
 LINE_LIMIT = 300  # characters of a line of literals
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out
-OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
+OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_small.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "operations.cuh": "GEMMEPI_NO_ELEMENTWISE",
            "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE", "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 

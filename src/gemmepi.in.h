@@ -77,8 +77,6 @@
 #include "product/parts/pass.h"
 #include "product/parts/operand_copy.h"
 #include "product/candidate.h"
-#include "product/engines/sm90.h"
-#include "product/engines/sm80.h"
 #include "product/engines/engines.h"
 #include "product/routes/lt.h"
 #include "product/routes/split.h"

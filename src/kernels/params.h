@@ -36,7 +36,7 @@ typedef struct gemmepi__pass_params {
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
 } gemmepi__pass_params;
 
-/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
+/* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
 typedef struct gemmepi__plain_params {
     gemmepi__epilogue_params epilogue;
     gemmepi__kernel_matrix a, b;

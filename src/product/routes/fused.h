@@ -132,7 +132,7 @@ static gemmepi_status gemmepi__fused_build(gemmepi_context *context, const gemme
     gemmepi__problem packed;
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
-    fused->engine = &gemmepi__engines[candidate->engine];
+    fused->engine = gemmepi__engines[candidate->engine];
     fused->applied = candidate->applied;
     gemmepi__pack_views(problem, candidate->copies, &packed);
     status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);

@@ -1,0 +1,246 @@
+/* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
+   from memory themselves, each a part of k. TF32 is multiplied as F32. */
+#ifndef GEMMEPI_PRODUCT_ENGINES_SMALL_H
+#define GEMMEPI_PRODUCT_ENGINES_SMALL_H
+
+#include "sm80.h"
+
+#define GEMMEPI__SMALL_WARPS 8                  /* gemm_small.cu, of a block */
+#define GEMMEPI__SMALL_EDGE  16                 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
+
+/* A way to cut the product up: its kernel is compiled for it. A tile is as many rows as a lane's times lanes_m, likewise its columns. */
+typedef struct gemmepi__small_shape {
+    short rows, columns;    /* of a lane; columns of both halves together */
+    short lanes_m, lanes_n; /* of a warp; the rest divides k */
+} gemmepi__small_shape;
+
+/* Tiles of less than eight columns are for products of no more. */
+static const gemmepi__small_shape gemmepi__small_shapes[] = {
+    {4, 4, 4, 4}, /* first the one for everything */
+    {1, 2, 1, 4}, {1, 8, 1, 4}, {2, 4, 1, 4}, {4, 4, 1, 4}, {4, 4, 2, 4},
+    {2, 1, 4, 1}, {8, 1, 4, 1}, {4, 4, 4, 1}, {4, 4, 4, 2},
+};
+
+typedef struct gemmepi__small {
+    gemmepi__small_shape shape;
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__plain_params params; /* all but pointers and scalars */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
+    gemmepi__sums sums;
+} gemmepi__small;
+
+/* >>what may go there */
+
+static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    int64_t columns = gemmepi__half_columns(problem);
+    (void)context;
+    if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
+        (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
+        return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
+    return NULL;
+}
+
+static int gemmepi__small_tile_m(const gemmepi__small_shape *shape) {
+    return shape->rows * shape->lanes_m;
+}
+
+/* Columns of both halves together. */
+static int gemmepi__small_tile_n(const gemmepi__small_shape *shape) {
+    return shape->columns * shape->lanes_n;
+}
+
+static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+    int halves = gemmepi__halves_in(problem), tile_n = gemmepi__small_tile_n(shape) / halves;
+    return shape->columns % halves == 0 &&
+           (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
+}
+
+/* With an operand of one element in each line, side by side, as one that lies along k. */
+static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) {
+    gemmepi__problem own = *problem;
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+        gemmepi__view *view = &own.views[operand];
+        int along_k = operand == GEMMEPI__B;
+        if (view->transposed == along_k || view->length != 1 || view->ld != 1)
+            continue;
+        view->transposed = along_k;
+        view->length = view->ld = view->lines;
+        view->lines = 1;
+    }
+    return own;
+}
+
+/* >>how long it takes */
+
+/* Cycles: a load from memory until it is there; of adding up and storing beside what the epilogue takes. Estimated, not measured. */
+#define GEMMEPI__SMALL_LOADING   900
+#define GEMMEPI__SMALL_FINISHING 700
+
+static int64_t gemmepi__small_tiles(const gemmepi__problem *problem, const gemmepi__small_shape *shape,
+                                    int64_t *rows, int64_t *columns) {
+    *rows = gemmepi__divide_up(problem->m, gemmepi__small_tile_m(shape));
+    *columns = gemmepi__divide_up(problem->n, gemmepi__small_tile_n(shape));
+    return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+}
+
+/* Of k, that a block's lanes have at a time. */
+static int64_t gemmepi__small_step(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+    return GEMMEPI__SMALL_WARPS * 32 / (shape->lanes_m * shape->lanes_n) * 128 /
+           problem->views[GEMMEPI__A].bits;
+}
+
+/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's, a step of k a load's time or, if that is more, what a multiprocessor's
+   blocks copy or multiply; and no less than memory takes for both operands. Estimated, not measured. */
+static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__small_shape *shape) {
+    const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
+    int64_t down, across, tiles = gemmepi__small_tiles(problem, shape, &down, &across);
+    int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* of a multiprocessor */
+    int64_t of_step = gemmepi__small_step(problem, shape), steps = gemmepi__divide_up(problem->k, of_step);
+    double rows = shape->rows, columns = shape->columns;
+    double lanes = shape->lanes_m * shape->lanes_n,
+           used = problem->k < of_step ? (double)problem->k : (double)of_step;
+    double multiply = (rows * columns + rows + columns) * lanes * used / chip->fma;
+    double copy = (rows * shape->lanes_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
+                   columns * shape->lanes_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
+                  used * problem->views[GEMMEPI__A].bits / 8;
+    double work = multiply > copy ? multiply : copy, cycles, read;
+    double finish = GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
+    cycles = (double)each *
+             ((double)steps * (work > GEMMEPI__SMALL_LOADING ? work : GEMMEPI__SMALL_LOADING) + finish);
+    read = (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory;
+    cycles /= chip->megahertz;
+    return 2900 / chip->megahertz + (cycles > read ? cycles : read) + gemmepi__sums_microseconds(problem);
+}
+
+static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                                  gemmepi__candidate *candidate) {
+    gemmepi__problem own = gemmepi__small_problem(problem);
+    int i;
+    candidate->microseconds = GEMMEPI__NEVER;
+    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
+        const gemmepi__small_shape *shape = &gemmepi__small_shapes[i];
+        double time = GEMMEPI__NEVER;
+        if (gemmepi__small_shape_takes(problem, shape))
+            time = gemmepi__small_microseconds(context, &own, shape);
+        if (time < candidate->microseconds) {
+            candidate->shape = i;
+            candidate->microseconds = time;
+        }
+    }
+}
+
+/* >>building */
+
+/* problem: as gemmepi__small_problem has it */
+static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                          const gemmepi__small_shape *shape, int applied) {
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+    gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+                    gemmepi__type_name(problem, GEMMEPI__A), applied);
+    gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
+                    shape->columns);
+    gemmepi__append(text, "#define GEMMEPI_LANES_M %d\n#define GEMMEPI_LANES_N %d\n", shape->lanes_m,
+                    shape->lanes_n);
+    gemmepi__append(text, "#define GEMMEPI_WARPS %d\n", GEMMEPI__SMALL_WARPS);
+    gemmepi__append_lines(text, problem);
+}
+
+static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const gemmepi__candidate *candidate, void *built) {
+    gemmepi__problem own = gemmepi__small_problem(problem);
+    gemmepi__small *small = (gemmepi__small *)built;
+    gemmepi__epilogue_params *epilogue = &small->params.epilogue;
+    const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
+    int64_t rows, columns, tiles = gemmepi__small_tiles(problem, shape, &rows, &columns);
+    char prologue[1536], words[160];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    memset(small, 0, sizeof *small);
+    if (tiles <= 0 || tiles > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    small->shape = *shape;
+    small->applied = candidate->applied;
+    small->launch.blocks = (unsigned)tiles;
+    small->launch.threads_x = 32 * GEMMEPI__SMALL_WARPS;
+    small->launch.threads_y = 1;
+    gemmepi__fill_epilogue(problem, epilogue);
+    epilogue->row_tiles = (unsigned)rows;
+    epilogue->column_tiles = (unsigned)columns;
+    small->params.a = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__A]);
+    small->params.b = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__B]);
+    small->params.k = problem->k;
+    small->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
+    gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
+    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
+                         gemmepi__small_tile_m(shape), gemmepi__small_tile_n(shape),
+                         gemmepi__name_of_epilogue(problem, problem->common, words));
+    status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, epilogue->row_tiles, &small->sums);
+    return status;
+}
+
+static void gemmepi__small_describe(const void *built, gemmepi__built_details *details) {
+    const gemmepi__small *small = (const gemmepi__small *)built;
+    details->launch = &small->launch;
+    details->pass = NULL;
+    details->sums = &small->sums;
+    details->tile_m = gemmepi__small_tile_m(&small->shape);
+    details->tile_n = gemmepi__small_tile_n(&small->shape);
+    details->workspace_size = gemmepi__round_up(small->partial_bytes, 256) + small->sums.partial_bytes;
+}
+
+/* >>running, and in words */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__small_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const void *built, const gemmepi__arguments *arguments,
+                                         char *workspace, gemmepi_stream stream) {
+    const gemmepi__small *small = (const gemmepi__small *)built;
+    gemmepi__plain_params params = small->params;
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    gemmepi__point_epilogue(arguments, small->applied, workspace, &params.epilogue);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status)
+        status = gemmepi__launch_kernel(context, &small->launch, &params, "the product", stream);
+    if (!status)
+        status = gemmepi__run_sums(context, &small->sums, arguments, workspace,
+                                   gemmepi__past(workspace, small->partial_bytes), stream);
+    return status;
+}
+
+static void gemmepi__small_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+    const gemmepi__small *small = (const gemmepi__small *)built;
+    (void)problem;
+    gemmepi__append(text,
+                    "  %s: product and epilogue, %u blocks of %u threads that divide k, tiles of %d x %d\n",
+                    small->launch.name, small->launch.blocks, small->launch.threads_x,
+                    gemmepi__small_tile_m(&small->shape), gemmepi__small_tile_n(&small->shape));
+    gemmepi__explain_sums(text, &small->sums);
+}
+
+/* >>the engine */
+
+static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__small_tile_m(&gemmepi__small_shapes[candidate->shape]);
+    *tile_n = gemmepi__small_tile_n(&gemmepi__small_shapes[candidate->shape]);
+}
+
+/* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */
+static const gemmepi__engine gemmepi__small_engine = {"small",
+                                                      GEMMEPI__HAS_SM80,
+                                                      0.9,
+                                                      gemmepi__small_rule,
+                                                      gemmepi__small_choose,
+                                                      gemmepi__small_tile,
+                                                      GEMMEPI__HAS_SM80 ? gemmepi__small_build : NULL,
+                                                      gemmepi__small_describe,
+                                                      gemmepi__small_explain,
+                                                      GEMMEPI__HAS_SM80 ? gemmepi__small_run : NULL};
+
+#endif
