@@ -234,7 +234,7 @@ static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m
 /* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */
 static const gemmepi__engine gemmepi__small_engine = {"small",
                                                       GEMMEPI__HAS_SM80,
-                                                      0.9,
+                                                      1,
                                                       gemmepi__small_rule,
                                                       gemmepi__small_choose,
                                                       gemmepi__small_tile,
