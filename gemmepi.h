@@ -8418,13 +8418,12 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 
 #ifndef GEMMEPI_NO_SM80
 static const char *const gemmepi__source_gemm_small_cu[] = {
-"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT   BF16\n#define GEMMEPI_ROWS    1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_LANES_M 1\n#define GEMMEPI_LANES_N 4\n#define GEMMEPI_WARPS   8\n#define GEMMEPI_A_ROWS  1\n"
-"#define GEMMEPI_B_ROWS  1\n#define GEMMEPI_A_UNIT  16\n#define GEMMEPI_B_UNIT  16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\n"
-"constexpr int LANES_M=GEMMEPI_LANES_M,LANES_N=GEMMEPI_LANES_N,OTHERS=LANES_M*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int TILE_M=ROWS*LANES_M,TILE_N=COLUMNS*LANES_N,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\n"
-"constexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
-"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE];\n\n"
-"__device__ inline void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent - first<Lines?(int)(extent - first):Lines;\nfirst +=further;\n"
-"from=(const In*)x.data + item*x.stride +(Rows?first*ld + first_k:first_k*ld + first);\n}\ntemplate<bool Whole>__device__ inline void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT   BF16\n#define GEMMEPI_ROWS    1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_LANES_M 1\n#define GEMMEPI_LANES_N 4\n#define GEMMEPI_A_ROWS  1\n#define GEMMEPI_B_ROWS  1\n"
+"#define GEMMEPI_A_UNIT  16\n#define GEMMEPI_B_UNIT  16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int LANES_M=GEMMEPI_LANES_M,LANES_N=GEMMEPI_LANES_N,OTHERS=LANES_M*LANES_N,LANES_K=32/OTHERS;\n"
+"constexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int TILE_M=ROWS*LANES_M,TILE_N=COLUMNS*LANES_N,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
+"static_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\nstatic constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\n"
+"long long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE];\n\n__device__ inline void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent - first<Lines?(int)(extent - first):Lines;\n"
+"first +=further;\nfrom=(const In*)x.data + item*x.stride +(Rows?first*ld + first_k:first_k*ld + first);\n}\ntemplate<bool Whole>__device__ inline void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
 "for(int j=0;j<ALONG;j +=AT_ONCE)\nif(Whole||(i<across&&j + AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from + i*ld + j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from + i*ld + j,i<across?along - j:0));\n}\n\n"
 "__device__ inline void load(int k_left){\nif(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom +=Rows?STEP:STEP*ld;\n}\n__device__ inline void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
 "for(int j=0;j<ALONG;j +=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j + l][Rows?j + l:i]=some[l];\n}\n}\n};\n\n\n__device__ inline int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n"
@@ -8432,14 +8431,15 @@ static const char *const gemmepi__source_gemm_small_cu[] = {
 "sums[j]=(upper?other:sums[j])+ __shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst +=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n"
 "__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part - item*p.row_tiles)*TILE_M;\n"
 "long long tile_column=(long long)(blockIdx.x - part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\n"
-"int first_k=(warp*LANES_K + lane_k)*DEPTH,k_left=(int)params.k - first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row + row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n",
-"b[half].begin(params.b,item,tile_column + column,p.n,first_k,half*p.n);\n\nafter_launches_before();\na.load(k_left);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left);\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\n"
-"long long own_row=tile_row + y,first=tile_column + x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n - first<RUN?(int)(p.n - first):RUN):0;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\n"
-"load_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(;k_left>0;k_left -=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\n"
-"a.load(k_left - STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left - STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\n"
-"int from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from + i;\nresults[warp][at/(COLUMNS*ROWS)][row + at/COLUMNS%ROWS][column + at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\n"
-"for(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN + j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\n"
-"Acc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n",
+"int first_k=(warp*LANES_K + lane_k)*DEPTH,k_left=(int)params.k - first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row + row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n"
+"b[half].begin(params.b,item,tile_column + column,p.n,first_k,half*p.n);\n\nafter_launches_before();\n",
+"a.load(k_left);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left);\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row + y,first=tile_column + x*RUN;\n"
+"int valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n - first<RUN?(int)(p.n - first):RUN):0;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n"
+"#pragma unroll 1\nfor(;k_left>0;k_left -=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left - STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n"
+"b[half].load(k_left - STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\n"
+"int at=from + i;\nresults[warp][at/(COLUMNS*ROWS)][row + at/COLUMNS%ROWS][column + at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\n"
+"v[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN + j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\n"
+"store_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n",
   NULL};
 #endif
 
@@ -12488,6 +12488,27 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
   params->n = gemmepi__half_columns(problem);
 }
 
+/* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
+ there are too many. */
+static gemmepi_status gemmepi__lay_out_tiles(const gemmepi__problem *problem, int tile_m, int tile_n,
+        int threads, gemmepi__launch *launch,
+        gemmepi__plain_params *params) {
+  int64_t rows = gemmepi__divide_up(problem->m, tile_m), columns = gemmepi__divide_up(problem->n, tile_n);
+  int64_t tiles = gemmepi__offset(gemmepi__offset(columns, rows, 0), problem->batch, 0);
+  if (tiles <= 0 || tiles > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  launch->blocks = (unsigned)tiles;
+  launch->threads_x = (unsigned)threads;
+  launch->threads_y = 1;
+  gemmepi__fill_epilogue(problem, &params->epilogue);
+  params->epilogue.row_tiles = (unsigned)rows;
+  params->epilogue.column_tiles = (unsigned)columns;
+  params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+  params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+  params->k = problem->k;
+  return GEMMEPI_OK;
+}
+
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
         gemmepi__epilogue_params *params) {
@@ -14290,9 +14311,9 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 /* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
  from memory themselves, each a part of k. TF32 is multiplied as F32. */
 
-#define GEMMEPI__SMALL_WARPS 8 /* gemm_small.cu, of a block */
-#define GEMMEPI__SMALL_EDGE  16 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_PAIRS ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
+#define GEMMEPI__SMALL_THREADS 256 /* gemm_small.cu, of a block */
+#define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. A tile is as many rows as a lane's times lanes_m, likewise its columns. */
 typedef struct gemmepi__small_shape {
@@ -14342,17 +14363,17 @@ static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gem
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
 
-/* With an operand of one element in each line, side by side, as one that lies along k. */
+/* With an operand of one element a line, these side by side, as one that lies along k. */
 static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) {
   gemmepi__problem own = *problem;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
     gemmepi__view *view = &own.views[operand];
-    int along_k = operand == GEMMEPI__B;
+    int along_k = operand == GEMMEPI__B; /* transposed where lines lie along k */
     if (view->transposed == along_k || view->length != 1 || view->ld != 1)
       continue;
     view->transposed = along_k;
-    view->length = view->ld = view->lines;
+    view->length = view->ld = problem->k;
     view->lines = 1;
   }
   return own;
@@ -14360,44 +14381,29 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles: a load from memory until it is there; of adding up and storing beside what the epilogue takes. Estimated, not measured. */
+/* Cycles: of a load from memory until it is there; of adding up and storing, beside the epilogue. Estimated, not measured. */
 #define GEMMEPI__SMALL_LOADING   900
 #define GEMMEPI__SMALL_FINISHING 700
 
-static int64_t gemmepi__small_tiles(const gemmepi__problem *problem, const gemmepi__small_shape *shape,
-        int64_t *rows, int64_t *columns) {
-  *rows = gemmepi__divide_up(problem->m, gemmepi__small_tile_m(shape));
-  *columns = gemmepi__divide_up(problem->n, gemmepi__small_tile_n(shape));
-  return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
-}
-
-/* Of k, that a block's lanes have at a time. */
-static int64_t gemmepi__small_step(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
-  return GEMMEPI__SMALL_WARPS * 32 / (shape->lanes_m * shape->lanes_n) * 128 /
-     problem->views[GEMMEPI__A].bits;
-}
-
-/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's, a step of k a load's time or, if that is more, what a multiprocessor's
- blocks copy or multiply; and no less than memory takes for both operands. Estimated, not measured. */
+/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's; a step of k takes a load's time or what a multiprocessor takes to
+ copy, if that is more; and all no less than memory gives both operands. Estimated, not measured. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
         const gemmepi__small_shape *shape) {
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
-  int64_t down, across, tiles = gemmepi__small_tiles(problem, shape, &down, &across);
-  int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* of a multiprocessor */
-  int64_t of_step = gemmepi__small_step(problem, shape), steps = gemmepi__divide_up(problem->k, of_step);
-  double rows = shape->rows, columns = shape->columns;
-  double lanes = shape->lanes_m * shape->lanes_n,
-     used = problem->k < of_step ? (double)problem->k : (double)of_step;
-  double multiply = (rows * columns + rows + columns) * lanes * used / chip->fma;
-  double copy = (rows * shape->lanes_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
-        columns * shape->lanes_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
-        used * problem->views[GEMMEPI__A].bits / 8;
-  double work = multiply > copy ? multiply : copy, cycles, read;
-  double finish = GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
-  cycles = (double)each *
-      ((double)steps * (work > GEMMEPI__SMALL_LOADING ? work : GEMMEPI__SMALL_LOADING) + finish);
-  read = (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory;
-  cycles /= chip->megahertz;
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
+  int64_t tiles = gemmepi__times(
+    gemmepi__times(gemmepi__divide_up(problem->m, tile_m), gemmepi__divide_up(problem->n, tile_n)),
+    problem->batch);
+  double of_step = GEMMEPI__SMALL_THREADS / (shape->lanes_m * shape->lanes_n) * 128 / a->bits;
+  double step = (tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
+        tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
+        of_step * a->bits / 8;
+  double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
+  cycles =
+    ceil((double)problem->k / of_step) * (step > GEMMEPI__SMALL_LOADING ? step : GEMMEPI__SMALL_LOADING) +
+    GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
+  cycles *= (double)gemmepi__divide_up(tiles, context->multiprocessors) / chip->megahertz;
   return 2900 / chip->megahertz + (cycles > read ? cycles : read) + gemmepi__sums_microseconds(problem);
 }
 
@@ -14405,16 +14411,13 @@ static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi_
         gemmepi__candidate *candidate) {
   gemmepi__problem own = gemmepi__small_problem(problem);
   int i;
-  candidate->microseconds = GEMMEPI__NEVER;
   for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
-    const gemmepi__small_shape *shape = &gemmepi__small_shapes[i];
-    double time = GEMMEPI__NEVER;
-    if (gemmepi__small_shape_takes(problem, shape))
-      time = gemmepi__small_microseconds(context, &own, shape);
-    if (time < candidate->microseconds) {
-      candidate->shape = i;
-      candidate->microseconds = time;
-    }
+    double time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
+    if (i && (time >= candidate->microseconds ||
+        !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i])))
+      continue;
+    candidate->shape = i;
+    candidate->microseconds = time;
   }
 }
 
@@ -14430,7 +14433,6 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
         shape->columns);
   gemmepi__append(text, "#define GEMMEPI_LANES_M %d\n#define GEMMEPI_LANES_N %d\n", shape->lanes_m,
         shape->lanes_n);
-  gemmepi__append(text, "#define GEMMEPI_WARPS %d\n", GEMMEPI__SMALL_WARPS);
   gemmepi__append_lines(text, problem);
 }
 
@@ -14438,34 +14440,25 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
         const gemmepi__candidate *candidate, void *built) {
   gemmepi__problem own = gemmepi__small_problem(problem);
   gemmepi__small *small = (gemmepi__small *)built;
-  gemmepi__epilogue_params *epilogue = &small->params.epilogue;
   const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
-  int64_t rows, columns, tiles = gemmepi__small_tiles(problem, shape, &rows, &columns);
+  int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(small, 0, sizeof *small);
-  if (tiles <= 0 || tiles > INT_MAX)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
   small->shape = *shape;
   small->applied = candidate->applied;
-  small->launch.blocks = (unsigned)tiles;
-  small->launch.threads_x = 32 * GEMMEPI__SMALL_WARPS;
-  small->launch.threads_y = 1;
-  gemmepi__fill_epilogue(problem, epilogue);
-  epilogue->row_tiles = (unsigned)rows;
-  epilogue->column_tiles = (unsigned)columns;
-  small->params.a = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__A]);
-  small->params.b = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__B]);
-  small->params.k = problem->k;
-  small->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
+  status =
+    gemmepi__lay_out_tiles(&own, tile_m, tile_n, GEMMEPI__SMALL_THREADS, &small->launch, &small->params);
+  if (status)
+    return status;
+  small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
   gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-        gemmepi__small_tile_m(shape), gemmepi__small_tile_n(shape),
-        gemmepi__name_of_epilogue(problem, problem->common, words));
+        tile_m, tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
   status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__build_sums(context, problem, epilogue->row_tiles, &small->sums);
+    status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
   return status;
 }
 
@@ -15475,27 +15468,16 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
         gemmepi__runs_are_aligned(problem, view));
 }
 
-/* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
+/* The kernel itself. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
         gemmepi__plain *plain) {
-  gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
-  int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
-  int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
-  int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-  if (tiles <= 0 || tiles > INT_MAX)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-  plain->launch.blocks = (unsigned)tiles;
-  plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
-  plain->launch.threads_y = 1;
-  gemmepi__fill_epilogue(problem, epilogue);
-  epilogue->row_tiles = (unsigned)row_tiles;
-  epilogue->column_tiles = (unsigned)column_tiles;
-  plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
-  plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
-  plain->params.k = problem->k;
-  plain->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
+  gemmepi_status status = gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
+        GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
+  if (status)
+    return status;
+  plain->partial_bytes = gemmepi__line_bytes(problem, plain->params.epilogue.row_tiles);
   gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
         problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);

@@ -325,6 +325,7 @@ static void parts_of_a_narrow_product_are_aligned(void) {
     for (n = 1; n < 20; n++) {
         planned p = planned_begin(80, 0);
         p.desc.m = 1, p.desc.n = n, p.desc.k = 65536, p.desc.batch = 1 + n % 2;
+        p.desc.b.transposed = 1;
         p.desc.a.batch_stride = p.desc.k, p.desc.d.batch_stride = n;
         if (planned_plan(&p)) {
             const gemmepi__sm80 *mma = &matmul_of(p.plan)->fused.built.sm80;

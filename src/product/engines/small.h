@@ -5,9 +5,9 @@
 
 #include "sm80.h"
 
-#define GEMMEPI__SMALL_WARPS 8                  /* gemm_small.cu, of a block */
-#define GEMMEPI__SMALL_EDGE  16                 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_PAIRS ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
+#define GEMMEPI__SMALL_THREADS 256                /* gemm_small.cu, of a block */
+#define GEMMEPI__SMALL_EDGE    16                 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. A tile is as many rows as a lane's times lanes_m, likewise its columns. */
 typedef struct gemmepi__small_shape {
@@ -57,17 +57,17 @@ static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gem
            (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
 
-/* With an operand of one element in each line, side by side, as one that lies along k. */
+/* With an operand of one element a line, these side by side, as one that lies along k. */
 static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) {
     gemmepi__problem own = *problem;
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
         gemmepi__view *view = &own.views[operand];
-        int along_k = operand == GEMMEPI__B;
+        int along_k = operand == GEMMEPI__B; /* transposed where lines lie along k */
         if (view->transposed == along_k || view->length != 1 || view->ld != 1)
             continue;
         view->transposed = along_k;
-        view->length = view->ld = view->lines;
+        view->length = view->ld = problem->k;
         view->lines = 1;
     }
     return own;
@@ -75,44 +75,29 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles: a load from memory until it is there; of adding up and storing beside what the epilogue takes. Estimated, not measured. */
+/* Cycles: of a load from memory until it is there; of adding up and storing, beside the epilogue. Estimated, not measured. */
 #define GEMMEPI__SMALL_LOADING   900
 #define GEMMEPI__SMALL_FINISHING 700
 
-static int64_t gemmepi__small_tiles(const gemmepi__problem *problem, const gemmepi__small_shape *shape,
-                                    int64_t *rows, int64_t *columns) {
-    *rows = gemmepi__divide_up(problem->m, gemmepi__small_tile_m(shape));
-    *columns = gemmepi__divide_up(problem->n, gemmepi__small_tile_n(shape));
-    return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
-}
-
-/* Of k, that a block's lanes have at a time. */
-static int64_t gemmepi__small_step(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
-    return GEMMEPI__SMALL_WARPS * 32 / (shape->lanes_m * shape->lanes_n) * 128 /
-           problem->views[GEMMEPI__A].bits;
-}
-
-/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's, a step of k a load's time or, if that is more, what a multiprocessor's
-   blocks copy or multiply; and no less than memory takes for both operands. Estimated, not measured. */
+/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's; a step of k takes a load's time or what a multiprocessor takes to
+   copy, if that is more; and all no less than memory gives both operands. Estimated, not measured. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__small_shape *shape) {
     const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
-    int64_t down, across, tiles = gemmepi__small_tiles(problem, shape, &down, &across);
-    int64_t each = gemmepi__divide_up(tiles, context->multiprocessors); /* of a multiprocessor */
-    int64_t of_step = gemmepi__small_step(problem, shape), steps = gemmepi__divide_up(problem->k, of_step);
-    double rows = shape->rows, columns = shape->columns;
-    double lanes = shape->lanes_m * shape->lanes_n,
-           used = problem->k < of_step ? (double)problem->k : (double)of_step;
-    double multiply = (rows * columns + rows + columns) * lanes * used / chip->fma;
-    double copy = (rows * shape->lanes_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
-                   columns * shape->lanes_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
-                  used * problem->views[GEMMEPI__A].bits / 8;
-    double work = multiply > copy ? multiply : copy, cycles, read;
-    double finish = GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
-    cycles = (double)each *
-             ((double)steps * (work > GEMMEPI__SMALL_LOADING ? work : GEMMEPI__SMALL_LOADING) + finish);
-    read = (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory;
-    cycles /= chip->megahertz;
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
+    int64_t tiles = gemmepi__times(
+        gemmepi__times(gemmepi__divide_up(problem->m, tile_m), gemmepi__divide_up(problem->n, tile_n)),
+        problem->batch);
+    double of_step = GEMMEPI__SMALL_THREADS / (shape->lanes_m * shape->lanes_n) * 128 / a->bits;
+    double step = (tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
+                   tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
+                  of_step * a->bits / 8;
+    double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
+    cycles =
+        ceil((double)problem->k / of_step) * (step > GEMMEPI__SMALL_LOADING ? step : GEMMEPI__SMALL_LOADING) +
+        GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
+    cycles *= (double)gemmepi__divide_up(tiles, context->multiprocessors) / chip->megahertz;
     return 2900 / chip->megahertz + (cycles > read ? cycles : read) + gemmepi__sums_microseconds(problem);
 }
 
@@ -120,16 +105,13 @@ static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi_
                                   gemmepi__candidate *candidate) {
     gemmepi__problem own = gemmepi__small_problem(problem);
     int i;
-    candidate->microseconds = GEMMEPI__NEVER;
     for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
-        const gemmepi__small_shape *shape = &gemmepi__small_shapes[i];
-        double time = GEMMEPI__NEVER;
-        if (gemmepi__small_shape_takes(problem, shape))
-            time = gemmepi__small_microseconds(context, &own, shape);
-        if (time < candidate->microseconds) {
-            candidate->shape = i;
-            candidate->microseconds = time;
-        }
+        double time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
+        if (i && (time >= candidate->microseconds ||
+                  !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i])))
+            continue;
+        candidate->shape = i;
+        candidate->microseconds = time;
     }
 }
 
@@ -145,7 +127,6 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
                     shape->columns);
     gemmepi__append(text, "#define GEMMEPI_LANES_M %d\n#define GEMMEPI_LANES_N %d\n", shape->lanes_m,
                     shape->lanes_n);
-    gemmepi__append(text, "#define GEMMEPI_WARPS %d\n", GEMMEPI__SMALL_WARPS);
     gemmepi__append_lines(text, problem);
 }
 
@@ -153,34 +134,25 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
                                            const gemmepi__candidate *candidate, void *built) {
     gemmepi__problem own = gemmepi__small_problem(problem);
     gemmepi__small *small = (gemmepi__small *)built;
-    gemmepi__epilogue_params *epilogue = &small->params.epilogue;
     const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
-    int64_t rows, columns, tiles = gemmepi__small_tiles(problem, shape, &rows, &columns);
+    int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(small, 0, sizeof *small);
-    if (tiles <= 0 || tiles > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     small->shape = *shape;
     small->applied = candidate->applied;
-    small->launch.blocks = (unsigned)tiles;
-    small->launch.threads_x = 32 * GEMMEPI__SMALL_WARPS;
-    small->launch.threads_y = 1;
-    gemmepi__fill_epilogue(problem, epilogue);
-    epilogue->row_tiles = (unsigned)rows;
-    epilogue->column_tiles = (unsigned)columns;
-    small->params.a = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__A]);
-    small->params.b = gemmepi__kernel_matrix_of(&own.views[GEMMEPI__B]);
-    small->params.k = problem->k;
-    small->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
+    status =
+        gemmepi__lay_out_tiles(&own, tile_m, tile_n, GEMMEPI__SMALL_THREADS, &small->launch, &small->params);
+    if (status)
+        return status;
+    small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
     gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
     gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-                         gemmepi__small_tile_m(shape), gemmepi__small_tile_n(shape),
-                         gemmepi__name_of_epilogue(problem, problem->common, words));
+                         tile_m, tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
     status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, epilogue->row_tiles, &small->sums);
+        status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
     return status;
 }
 
