@@ -8418,9 +8418,9 @@ static const char *const gemmepi__source_gemm_sm90_cu[] = {
 
 #ifndef GEMMEPI_NO_SM80
 static const char *const gemmepi__source_gemm_small_cu[] = {
-"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT   BF16\n#define GEMMEPI_ROWS    1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_LANES_M 1\n#define GEMMEPI_LANES_N 4\n#define GEMMEPI_A_ROWS  1\n#define GEMMEPI_B_ROWS  1\n"
-"#define GEMMEPI_A_UNIT  16\n#define GEMMEPI_B_UNIT  16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int LANES_M=GEMMEPI_LANES_M,LANES_N=GEMMEPI_LANES_N,OTHERS=LANES_M*LANES_N,LANES_K=32/OTHERS;\n"
-"constexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int TILE_M=ROWS*LANES_M,TILE_N=COLUMNS*LANES_N,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT   BF16\n#define GEMMEPI_TILE_M  1\n#define GEMMEPI_TILE_N  32\n#define GEMMEPI_ROWS    1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_A_ROWS  1\n#define GEMMEPI_B_ROWS  1\n"
+"#define GEMMEPI_A_UNIT  16\n#define GEMMEPI_B_UNIT  16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\n"
+"constexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
 "static_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\nstatic constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\n"
 "long long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE];\n\n__device__ inline void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent - first<Lines?(int)(extent - first):Lines;\n"
 "first +=further;\nfrom=(const In*)x.data + item*x.stride +(Rows?first*ld + first_k:first_k*ld + first);\n}\ntemplate<bool Whole>__device__ inline void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\n"
@@ -8432,12 +8432,12 @@ static const char *const gemmepi__source_gemm_small_cu[] = {
 "__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part - item*p.row_tiles)*TILE_M;\n"
 "long long tile_column=(long long)(blockIdx.x - part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\n"
 "int first_k=(warp*LANES_K + lane_k)*DEPTH,k_left=(int)params.k - first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row + row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n"
-"b[half].begin(params.b,item,tile_column + column,p.n,first_k,half*p.n);\n\nafter_launches_before();\n",
-"a.load(k_left);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left);\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row + y,first=tile_column + x*RUN;\n"
-"int valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n - first<RUN?(int)(p.n - first):RUN):0;\nEpilogue_state state=begin_epilogue(p,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n"
-"#pragma unroll 1\nfor(;k_left>0;k_left -=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left - STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n"
-"b[half].load(k_left - STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\n"
-"int at=from + i;\nresults[warp][at/(COLUMNS*ROWS)][row + at/COLUMNS%ROWS][column + at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\n"
+"b[half].begin(params.b,item,tile_column + column,p.n,first_k,half*p.n);\n\nafter_launches_before();\na.load(k_left);\n",
+"#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left);\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row + y,first=tile_column + x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n - first<RUN?(int)(p.n - first):RUN):0;\n"
+"Epilogue_state state=begin_epilogue(p,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(;k_left>0;k_left -=STEP){\n"
+"float rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left - STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left - STEP);\n#pragma unroll\n"
+"for(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from + i;\n"
+"results[warp][at/(COLUMNS*ROWS)][row + at/COLUMNS%ROWS][column + at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\n"
 "v[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN + j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\n"
 "store_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n",
   NULL};
@@ -14315,17 +14315,17 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 #define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
-/* A way to cut the product up: its kernel is compiled for it. A tile is as many rows as a lane's times lanes_m, likewise its columns. */
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
-  short rows, columns; /* of a lane; columns of both halves together */
-  short lanes_m, lanes_n; /* of a warp; the rest divides k */
+  short tile_m, tile_n; /* of a block, and of each of its warps */
+  short rows, columns; /* of a lane; lanes that are left divide k */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-  {4, 4, 4, 4}, /* first the one for everything */
-  {1, 2, 1, 4}, {1, 8, 1, 4}, {2, 4, 1, 4}, {4, 4, 1, 4}, {4, 4, 2, 4},
-  {2, 1, 4, 1}, {8, 1, 4, 1}, {4, 4, 4, 1}, {4, 4, 4, 2},
+  {16, 16, 4, 4}, /* first the one for everything */
+  {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
+  {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -14348,17 +14348,8 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
   return NULL;
 }
 
-static int gemmepi__small_tile_m(const gemmepi__small_shape *shape) {
-  return shape->rows * shape->lanes_m;
-}
-
-/* Columns of both halves together. */
-static int gemmepi__small_tile_n(const gemmepi__small_shape *shape) {
-  return shape->columns * shape->lanes_n;
-}
-
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
-  int halves = gemmepi__halves_in(problem), tile_n = gemmepi__small_tile_n(shape) / halves;
+  int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
   return shape->columns % halves == 0 &&
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
@@ -14391,13 +14382,13 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
         const gemmepi__small_shape *shape) {
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
-  int64_t tiles = gemmepi__times(
-    gemmepi__times(gemmepi__divide_up(problem->m, tile_m), gemmepi__divide_up(problem->n, tile_n)),
-    problem->batch);
-  double of_step = GEMMEPI__SMALL_THREADS / (shape->lanes_m * shape->lanes_n) * 128 / a->bits;
-  double step = (tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
-        tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
+  int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+        gemmepi__divide_up(problem->n, shape->tile_n)),
+        problem->batch);
+  double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
+  double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
+  double step = (shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
+        shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
         of_step * a->bits / 8;
   double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
   cycles =
@@ -14429,10 +14420,10 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
   gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
         gemmepi__type_name(problem, GEMMEPI__A), applied);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+        shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
         shape->columns);
-  gemmepi__append(text, "#define GEMMEPI_LANES_M %d\n#define GEMMEPI_LANES_N %d\n", shape->lanes_m,
-        shape->lanes_n);
   gemmepi__append_lines(text, problem);
 }
 
@@ -14441,21 +14432,21 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
   gemmepi__problem own = gemmepi__small_problem(problem);
   gemmepi__small *small = (gemmepi__small *)built;
   const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
-  int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(small, 0, sizeof *small);
   small->shape = *shape;
   small->applied = candidate->applied;
-  status =
-    gemmepi__lay_out_tiles(&own, tile_m, tile_n, GEMMEPI__SMALL_THREADS, &small->launch, &small->params);
+  status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, GEMMEPI__SMALL_THREADS,
+        &small->launch, &small->params);
   if (status)
     return status;
   small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
   gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-        tile_m, tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+        shape->tile_m, shape->tile_n,
+        gemmepi__name_of_epilogue(problem, problem->common, words));
   status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
@@ -14467,8 +14458,8 @@ static void gemmepi__small_describe(const void *built, gemmepi__built_details *d
   details->launch = &small->launch;
   details->pass = NULL;
   details->sums = &small->sums;
-  details->tile_m = gemmepi__small_tile_m(&small->shape);
-  details->tile_n = gemmepi__small_tile_n(&small->shape);
+  details->tile_m = small->shape.tile_m;
+  details->tile_n = small->shape.tile_n;
   details->workspace_size = gemmepi__round_up(small->partial_bytes, 256) + small->sums.partial_bytes;
 }
 
@@ -14497,16 +14488,16 @@ static void gemmepi__small_explain(const gemmepi__problem *problem, const void *
   (void)problem;
   gemmepi__append(text,
         "  %s: product and epilogue, %u blocks of %u threads that divide k, tiles of %d x %d\n",
-        small->launch.name, small->launch.blocks, small->launch.threads_x,
-        gemmepi__small_tile_m(&small->shape), gemmepi__small_tile_n(&small->shape));
+        small->launch.name, small->launch.blocks, small->launch.threads_x, small->shape.tile_m,
+        small->shape.tile_n);
   gemmepi__explain_sums(text, &small->sums);
 }
 
 /* >>the engine */
 
 static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
-  *tile_m = gemmepi__small_tile_m(&gemmepi__small_shapes[candidate->shape]);
-  *tile_n = gemmepi__small_tile_n(&gemmepi__small_shapes[candidate->shape]);
+  *tile_m = gemmepi__small_shapes[candidate->shape].tile_m;
+  *tile_n = gemmepi__small_shapes[candidate->shape].tile_n;
 }
 
 /* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */

@@ -800,8 +800,8 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     char name[160], prologue[2048];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    if (cut->columns * cut->lanes_n % GEMMEPI__RUN)
-        desc.n = cut->columns * cut->lanes_n * (epilogue & GEMMEPI_GATED ? 2 : 1);
+    if (cut->tile_n % GEMMEPI__RUN)
+        desc.n = cut->tile_n + cut->tile_n % 2 * ((epilogue & GEMMEPI_GATED) != 0);
     desc.a.transposed = layout & 1;
     desc.b.transposed = layout >> 1;
     desc.a.ld = 8192 + unit / (operands == GEMMEPI_F32 ? 4 : 2);

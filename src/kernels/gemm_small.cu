@@ -9,10 +9,10 @@
 
 #ifndef GEMMEPI_ROWS
 #define GEMMEPI_INPUT   BF16
-#define GEMMEPI_ROWS    1 // of a lane
-#define GEMMEPI_COLUMNS 8 // of a lane, of both halves together
-#define GEMMEPI_LANES_M 1 // of a warp, along m; what these and those along n leave are along k
-#define GEMMEPI_LANES_N 4
+#define GEMMEPI_TILE_M  1  // of a block, and of each of its warps
+#define GEMMEPI_TILE_N  32 // of both halves together
+#define GEMMEPI_ROWS    1  // of a lane
+#define GEMMEPI_COLUMNS 8
 #define GEMMEPI_A_ROWS  1  // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS  1  // likewise B's along k, else those along n
 #define GEMMEPI_A_UNIT  16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
@@ -21,9 +21,9 @@
 
 typedef GEMMEPI_INPUT In;
 constexpr int ROWS = GEMMEPI_ROWS, COLUMNS = GEMMEPI_COLUMNS / HALVES_IN, DEPTH = 16 / sizeof(In);
-constexpr int LANES_M = GEMMEPI_LANES_M, LANES_N = GEMMEPI_LANES_N, OTHERS = LANES_M * LANES_N, LANES_K = 32 / OTHERS;
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N / HALVES_IN, WIDTH = TILE_N < RUN ? 1 : TILE_N / RUN; // runs of a row
+constexpr int LANES_N = TILE_N / COLUMNS, OTHERS = TILE_M / ROWS * LANES_N, LANES_K = 32 / OTHERS;
 constexpr int WARPS = 8, THREADS = 32 * WARPS, STEP = WARPS * LANES_K * DEPTH; // STEP: of k
-constexpr int TILE_M = ROWS * LANES_M, TILE_N = COLUMNS * LANES_N, WIDTH = TILE_N < RUN ? 1 : TILE_N / RUN; // runs of a row
 constexpr int SUMS = HALVES_IN * ROWS * COLUMNS, LEFT = SUMS > LANES_K ? SUMS / LANES_K : 1; // of a lane, at first and at last
 constexpr bool K_FIRST = LANES_N > 1 ? GEMMEPI_B_ROWS : GEMMEPI_A_ROWS; // lanes side by side read what lies so
 static_assert(TILE_M * WIDTH <= THREADS, "a thread has a run at most");

@@ -249,11 +249,10 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
 
 /* Few rows or columns by turns, or both; a narrow tile takes no more columns than it has. */
 static void draw_small(problem *p, const gemmepi__small_shape *shape, rng *r) {
-    int tile_n = shape->columns * shape->lanes_n;
     p->desc.m = 1 + rng_below(r, rng_one_in(r, 2) ? 17 : 80);
     p->desc.n = 1 + rng_below(r, p->desc.m > 17 || rng_one_in(r, 2) ? 40 : 200);
-    if (tile_n % GEMMEPI__RUN)
-        p->desc.n = 1 + rng_below(r, tile_n);
+    if (shape->tile_n % GEMMEPI__RUN)
+        p->desc.n = 1 + rng_below(r, shape->tile_n);
 }
 
 static problem draw(const kernel *k, uint64_t seed, const cut *c) {

@@ -9,17 +9,17 @@
 #define GEMMEPI__SMALL_EDGE    16                 /* of so many rows or columns it takes any product, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
-/* A way to cut the product up: its kernel is compiled for it. A tile is as many rows as a lane's times lanes_m, likewise its columns. */
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
-    short rows, columns;    /* of a lane; columns of both halves together */
-    short lanes_m, lanes_n; /* of a warp; the rest divides k */
+    short tile_m, tile_n; /* of a block, and of each of its warps */
+    short rows, columns;  /* of a lane; lanes that are left divide k */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-    {4, 4, 4, 4}, /* first the one for everything */
-    {1, 2, 1, 4}, {1, 8, 1, 4}, {2, 4, 1, 4}, {4, 4, 1, 4}, {4, 4, 2, 4},
-    {2, 1, 4, 1}, {8, 1, 4, 1}, {4, 4, 4, 1}, {4, 4, 4, 2},
+    {16, 16, 4, 4}, /* first the one for everything */
+    {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
+    {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -42,17 +42,8 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
     return NULL;
 }
 
-static int gemmepi__small_tile_m(const gemmepi__small_shape *shape) {
-    return shape->rows * shape->lanes_m;
-}
-
-/* Columns of both halves together. */
-static int gemmepi__small_tile_n(const gemmepi__small_shape *shape) {
-    return shape->columns * shape->lanes_n;
-}
-
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
-    int halves = gemmepi__halves_in(problem), tile_n = gemmepi__small_tile_n(shape) / halves;
+    int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
     return shape->columns % halves == 0 &&
            (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
@@ -85,13 +76,13 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
                                           const gemmepi__small_shape *shape) {
     const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
-    int64_t tiles = gemmepi__times(
-        gemmepi__times(gemmepi__divide_up(problem->m, tile_m), gemmepi__divide_up(problem->n, tile_n)),
-        problem->batch);
-    double of_step = GEMMEPI__SMALL_THREADS / (shape->lanes_m * shape->lanes_n) * 128 / a->bits;
-    double step = (tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
-                   tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
+    int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+                                                  gemmepi__divide_up(problem->n, shape->tile_n)),
+                                   problem->batch);
+    double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
+    double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
+    double step = (shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
+                   shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
                   of_step * a->bits / 8;
     double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
     cycles =
@@ -123,10 +114,10 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
     gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
                     gemmepi__type_name(problem, GEMMEPI__A), applied);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
     gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
                     shape->columns);
-    gemmepi__append(text, "#define GEMMEPI_LANES_M %d\n#define GEMMEPI_LANES_N %d\n", shape->lanes_m,
-                    shape->lanes_n);
     gemmepi__append_lines(text, problem);
 }
 
@@ -135,21 +126,21 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     gemmepi__problem own = gemmepi__small_problem(problem);
     gemmepi__small *small = (gemmepi__small *)built;
     const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
-    int tile_m = gemmepi__small_tile_m(shape), tile_n = gemmepi__small_tile_n(shape);
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi_status status;
     memset(small, 0, sizeof *small);
     small->shape = *shape;
     small->applied = candidate->applied;
-    status =
-        gemmepi__lay_out_tiles(&own, tile_m, tile_n, GEMMEPI__SMALL_THREADS, &small->launch, &small->params);
+    status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, GEMMEPI__SMALL_THREADS,
+                                    &small->launch, &small->params);
     if (status)
         return status;
     small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
     gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
     gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-                         tile_m, tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+                         shape->tile_m, shape->tile_n,
+                         gemmepi__name_of_epilogue(problem, problem->common, words));
     status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
@@ -161,8 +152,8 @@ static void gemmepi__small_describe(const void *built, gemmepi__built_details *d
     details->launch = &small->launch;
     details->pass = NULL;
     details->sums = &small->sums;
-    details->tile_m = gemmepi__small_tile_m(&small->shape);
-    details->tile_n = gemmepi__small_tile_n(&small->shape);
+    details->tile_m = small->shape.tile_m;
+    details->tile_n = small->shape.tile_n;
     details->workspace_size = gemmepi__round_up(small->partial_bytes, 256) + small->sums.partial_bytes;
 }
 
@@ -191,16 +182,16 @@ static void gemmepi__small_explain(const gemmepi__problem *problem, const void *
     (void)problem;
     gemmepi__append(text,
                     "  %s: product and epilogue, %u blocks of %u threads that divide k, tiles of %d x %d\n",
-                    small->launch.name, small->launch.blocks, small->launch.threads_x,
-                    gemmepi__small_tile_m(&small->shape), gemmepi__small_tile_n(&small->shape));
+                    small->launch.name, small->launch.blocks, small->launch.threads_x, small->shape.tile_m,
+                    small->shape.tile_n);
     gemmepi__explain_sums(text, &small->sums);
 }
 
 /* >>the engine */
 
 static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gemmepi__small_tile_m(&gemmepi__small_shapes[candidate->shape]);
-    *tile_n = gemmepi__small_tile_n(&gemmepi__small_shapes[candidate->shape]);
+    *tile_m = gemmepi__small_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__small_shapes[candidate->shape].tile_n;
 }
 
 /* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */
