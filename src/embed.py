@@ -28,20 +28,29 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])'
 LONGEST_GAP = 6  # lines left out that are counted by empty ones, which take two bytes each in the header
 
 
-MARK = r"[,;=<>?:(){}\[\]|&*/%!]"  # not + and -, which go into numbers such as 0x1e
+MARK = r"[,;=<>?:(){}\[\]|&*/%!]"
+SUM = re.compile(r"(\w+|[)\]]) ([+-]) (?=[\w(])")  # but + and - would go on with a number such as 0x1e
 ALONE = r"[,;(){}\[\]]"  # never the beginning or the end of a longer mark
 BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)|(?<={ALONE}) | (?={ALONE})")
 
 
+def without_blanks_between(code):
+    """Of code that has no strings."""
+    def closer(match):
+        left, mark = match.groups()
+        return match.group(0) if left[0].isdigit() and left[-1] in "eEpP" else left + mark
+    return SUM.sub(closer, BLANK.sub("", code))
+
+
 def without_blanks(line):
-    """Without those between a word and a mark, and around marks that stand alone; in strings and directives they stay."""
+    """Without those between a word and a mark, and around marks that stand alone; in strings they stay, in directives one of each."""
     if line.startswith("#"):
-        return line
+        return line if '"' in line else re.sub(r" {2,}", " ", line)
     out, end = [], 0
     for token in TOKEN.finditer(line):
-        out += [BLANK.sub("", line[end:token.start()]), token.group(0)]
+        out += [without_blanks_between(line[end:token.start()]), token.group(0)]
         end = token.end()
-    return "".join(out) + BLANK.sub("", line[end:])
+    return "".join(out) + without_blanks_between(line[end:])
 
 
 def without_comments(text):

@@ -94,7 +94,7 @@ __device__ inline int sum_of_lanes(int lane_k, float (&sums)[SUMS]) {
 }
 
 // Blocks: items * row tiles * column tiles.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params) {
     __shared__ alignas(16) float results[WARPS][HALVES_IN][TILE_M][TILE_N];
     const gemmepi__epilogue_params &p = params.epilogue;
