@@ -35,7 +35,7 @@ template <bool Rows, int Lines, int Unit> struct Part {
     const In *from;
     long long ld;
     int exist; // lines
-    Words<In, AT_ONCE> words[ACROSS][ALONG / AT_ONCE];
+    Words<In, AT_ONCE> words[ACROSS][ALONG / AT_ONCE] = {};
 
     __device__ inline void begin(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent, int first_k,
                                  long long further) {
@@ -113,10 +113,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         b[half].begin(params.b, item, tile_column + column, p.n, first_k, half * p.n);
 
     after_launches_before();
-    a.load(k_left);
-#pragma unroll
-    for (int half = 0; half < HALVES_IN; half++)
-        b[half].load(k_left);
     // what the run that this thread finishes needs beside its sums
     int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH;
     long long own_row = tile_row + y, first = tile_column + x * RUN;
@@ -128,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
     float sums[SUMS] = {};
 #pragma unroll 1
-    for (; k_left > 0; k_left -= STEP) {
+    for (k_left += STEP; k_left > 0; k_left -= STEP) { // at first zeros are multiplied, while operands are loaded
         float rows[ROWS][DEPTH], columns[HALVES_IN][COLUMNS][DEPTH];
         a.take(rows);
 #pragma unroll
