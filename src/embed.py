@@ -153,8 +153,8 @@ def without_guard(text):
 
 
 def narrower(text):
-    """Half the indentation, of continued lines eight blanks at most, and one blank at a comment's ends and ahead of a backslash."""
-    text = re.sub(r"^ +", lambda blanks: " " * min(len(blanks.group(0)) // 2, 8), text, flags=re.MULTILINE)
+    """A quarter of the indentation, of continued lines four blanks at most, and one blank at a comment's ends and ahead of a backslash."""
+    text = re.sub(r"^ +", lambda blanks: " " * min((len(blanks.group(0)) + 3) // 4, 4), text, flags=re.MULTILINE)
     return re.sub(r"(?<=\S) {2,}(?=/\*|\*/|\\$)", " ", text, flags=re.MULTILINE)
 
 
