@@ -301,6 +301,34 @@ static void the_shape_is_within_the_bound(void) {
     CHECK(runs >= least, "shape %d: %d runs", shape_here, runs);
 }
 
+/* Beyond m, n and k lies anything, and what a lane has there is multiplied, too. */
+static void special_values_stay_in_their_rows_and_columns(void) {
+    enum { M = 19, MOST_N = 21, K = 37 };
+    static double a[M * K], b[K * MOST_N];
+    int which, layout, i;
+    for (which = FIRST_SMALL; which < CUTS; which++)
+        for (layout = 0; layout < 4; layout++) {
+            cut c = cut_at(which);
+            int n = c.small->tile_n % GEMMEPI__RUN ? c.small->tile_n : MOST_N;
+            problem p = problem_plain(layout % 2 ? GEMMEPI_BF16 : GEMMEPI_F32, M, n, K, GEMMEPI_NONE);
+            gemmepi_plan *plan;
+            run r;
+            for (i = 0; i < M * K; i++)
+                a[i] = 1 + i % 7;
+            for (i = 0; i < K * n; i++)
+                b[i] = i % 5 - 2;
+            a[2 * K + K - 1] = INFINITY, a[(M - 1) * K] = NAN, b[5 * n + n - 1] = -INFINITY;
+            p.given[T_A] = a, p.given[T_B] = b;
+            p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
+            p.desc.a.ld = p.desc.b.ld = 41;
+            plan = plan_as(&p.desc, &c, 1, 0);
+            CHECK(plan && problem_holds_run(here, &p, plan, &r), "shape %d, layout %d", which, layout);
+            if (plan)
+                run_free(&r);
+            gemmepi_plan_destroy(plan);
+        }
+}
+
 /* The Hopper kernel differentiates in fewer instructions where all aux of 16 rows and 64 columns allow it. Here a third of
    them have none that does not, each other one holds one number that lies at the end or beyond, times gradients small and large. */
 static void gradients_hold_wherever_aux_lies(void) {
@@ -627,6 +655,8 @@ int main(int argc, char **argv) {
     for (shape_here = 0; shape_here < CUTS; shape_here++)
         if (only < 0 || only == shape_here)
             RUN(the_shape_is_within_the_bound);
+    if (only < 0 || only == FIRST_SMALL)
+        RUN(special_values_stay_in_their_rows_and_columns);
     if (only < 0)
         RUN(gradients_hold_wherever_aux_lies);
     if (only < 0)
