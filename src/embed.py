@@ -23,7 +23,8 @@ LINE_LIMIT = 1000  # characters of a line of literals
 WIDTH = 130  # of lines that others are joined to
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
 # what a program may leave out: files, or folders
-OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
+OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_small.cu": "GEMMEPI_NO_SM80",
+           "gemm_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
            "operations.cuh": "GEMMEPI_NO_ELEMENTWISE", "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE",
            "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
@@ -41,9 +42,9 @@ BLANK = re.compile(rf"(?<=\w) (?={MARK})|(?<={MARK}) (?=\w)|(?<={ALONE}) | (?={A
 
 
 def without_blanks(line):
-    """Without those between a word and a mark, and around marks that stand alone; in strings and directives they stay."""
+    """Without those between a word and a mark, and around marks that stand alone; in strings they stay, in directives one of each."""
     if line.startswith("#"):
-        return line
+        return line if '"' in line else re.sub(r" {2,}", " ", line)
     out, end = [], 0
     for token in TOKEN.finditer(line):
         out += [BLANK.sub("", line[end:token.start()]), token.group(0)]

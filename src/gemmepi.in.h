@@ -78,8 +78,6 @@
 #include "product/parts/operand_copy.h"
 #include "product/candidate.h"
 #include "product/matmul_plan.h"
-#include "product/engines/sm90.h"
-#include "product/engines/sm80.h"
 #include "product/engines/engines.h"
 #include "product/routes/lt_rule.h"
 #include "product/routes/lt_describe.h"

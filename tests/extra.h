@@ -7,13 +7,17 @@
 static gemmepi_status take_extra(gemmepi__problem *problem, int operand, int64_t ld, int64_t batch_stride) {
     int along = gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA];
     int64_t columns = gemmepi__half_columns(problem) * gemmepi__halves_out(problem);
+    gemmepi__view *view = &problem->views[operand];
     gemmepi_status status;
     if (problem->accumulator == GEMMEPI_I32)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s does not go with a result in I32",
                              gemmepi__operand_names[operand]);
+    view->lines = along == GEMMEPI__ALONG_BOTH ? problem->m : 1;
+    view->length = along == GEMMEPI__ALONG_ROWS ? problem->m : columns;
+    view->ld = ld ? ld : view->length;
+    view->batch_stride = batch_stride;
     status = gemmepi__take_numbers(
-        problem, operand, GEMMEPI_F32, along == GEMMEPI__ALONG_BOTH ? problem->m : 1,
-        along == GEMMEPI__ALONG_ROWS ? problem->m : columns, ld, batch_stride,
+        problem, operand, GEMMEPI_F32,
         along == GEMMEPI__ALONG_ROWS || problem->alignment < 4 ? 4 : problem->alignment);
     if (!status)
         gemmepi__list_operands(problem);

@@ -40,6 +40,7 @@ static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
+static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
 
 /* One cubin. */
 typedef struct kernel {
@@ -801,6 +802,61 @@ static void list_mma(void) {
     }
 }
 
+/* unit: bytes at whose multiples lines of operands begin; those of results at odd elements where that is less than 16 */
+static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
+                      int layout, int unit, int applied) {
+    gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
+    const gemmepi__small_shape *cut = &gemmepi__small_shapes[shape];
+    gemmepi__problem problem;
+    char name[160], prologue[2048];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    if (cut->tile_n % GEMMEPI__RUN)
+        desc.n = cut->tile_n + cut->tile_n % 2 * ((epilogue & GEMMEPI_GATED) != 0);
+    desc.a.transposed = layout & 1;
+    desc.b.transposed = layout >> 1;
+    desc.a.ld = 8192 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
+    desc.b.ld = desc.a.ld;
+    if (unit < 16)
+        set_odd_lines(&desc);
+    append_dtype(&text, operands);
+    append_results(&text, &desc);
+    gemmepi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    normalise(&desc, name, &problem);
+    if (!gemmepi__small_shape_takes(&problem, cut))
+        return;
+    gemmepi__append_small_defines(&defines, &problem, cut, applied);
+    add(&small, name, prologue);
+}
+
+/* Every shape in every layout, and every activation in some shape. */
+static void list_small(void) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    uint32_t nth;
+    int shape, layout, shapes = (int)GEMMEPI__COUNT(gemmepi__small_shapes);
+    few_archs = 1;
+    for (shape = 0; shape < shapes; shape++)
+        for (layout = 0; layout < 4; layout++) {
+            int by = 2 << (shape + layout) % 4;
+            add_small(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
+            add_small(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | back, shape, layout,
+                      by, 0);
+            add_small(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_AUX,
+                      shape, layout, by < 4 ? 4 : by, 1);
+            add_small(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | GEMMEPI_RESIDUAL | back, shape,
+                      layout, 16, 0);
+        }
+    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
+        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+        layout = (int)nth % 4;
+        shape = (int)nth % shapes;
+        add_small(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout, 16, 0);
+        add_small(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, (shape + 1) % shapes, layout, 2, 1);
+        add_small(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
+                  (shape + 2) % shapes, layout, 8, 1);
+    }
+}
+
 /* Every shape in its layouts, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and
    every activation in some shape, and with all bias loaded before the sums; lean shapes, which have few registers to spare, with all
    that they take. */
@@ -930,6 +986,7 @@ static void list_kernels(void) {
     list_fused();
     list_mma();
     list_row_factors();
+    list_small();
     few_archs = 1;
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
         gemmepi_epilogue activation = gemmepi__activations[nth].code;

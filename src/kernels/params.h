@@ -49,7 +49,7 @@ typedef struct gemmepi__pass_params {
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__pass_params;
 
-/* gemm_plain.cu: product and epilogue. a and b lie as stored: with its define TRANSPOSED, op() turns them. */
+/* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
 typedef struct gemmepi__plain_params {
     gemmepi__epilogue_params epilogue;
     gemmepi__kernel_matrix a, b;

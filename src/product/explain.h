@@ -69,7 +69,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
                                        const gemmepi__candidate *candidate) {
     gemmepi__append(text, "    %s", gemmepi__route_names[candidate->route]);
     if (candidate->engine != GEMMEPI__ANY_ENGINE)
-        gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine].name);
+        gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine]->name);
     if (candidate->copies[0] || candidate->copies[1])
         gemmepi__append(text, " with %s%s%s copied",
                         candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
@@ -81,7 +81,7 @@ static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__probl
     }
     if (candidate->engine != GEMMEPI__ANY_ENGINE) {
         int tile_m, tile_n;
-        gemmepi__engines[candidate->engine].tile(candidate, &tile_m, &tile_n);
+        gemmepi__engines[candidate->engine]->tile(candidate, &tile_m, &tile_n);
         gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
                         problem->exchanged ? tile_m : tile_n);
     }

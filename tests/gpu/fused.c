@@ -1,4 +1,4 @@
-/* fused [sizes [shape [kernels]]]: the route fused in each shape of both of its kernels, which a plan is made to take here, at random
+/* fused [sizes [shape [kernels]]]: the route fused in each shape of its kernels, which a plan is made to take here, at random
    sizes from 1 to 600 against the oracle, at large sizes against sums in double of some elements, and again and again. Needs a
    GPU of compute capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of
    a shape: the first of these alone, of that shape, with one of kernels: as many, not the same of each shape. */
@@ -12,34 +12,44 @@ static int sizes = 4, only = -1, kernels_taken = 0;
 
 /* >>plans of one shape */
 
-/* A shape of the kernel for Hopper, or of that for chips from 8.0 on, which runs here as well. */
+/* A shape of the kernel for Hopper, or of those for chips from 8.0 on, which run here as well. */
 typedef struct cut {
     const gemmepi__sm90_shape *fused;
-    gemmepi__sm80_cut mma;
-    int least_k;
+    const gemmepi__sm80_shape *mma;
+    const gemmepi__small_shape *small;
+    int engine, shape, parts, least_k;
 } cut;
 
 /* Those of the second kernel also with k in parts. */
 enum {
     FUSED_CUTS = GEMMEPI__COUNT(gemmepi__sm90_shapes),
     MMA_CUTS = GEMMEPI__COUNT(gemmepi__sm80_shapes),
-    CUTS = FUSED_CUTS + 2 * MMA_CUTS,
+    SMALL_CUTS = GEMMEPI__COUNT(gemmepi__small_shapes),
+    FIRST_SMALL = FUSED_CUTS + 2 * MMA_CUTS,
+    CUTS = FIRST_SMALL + SMALL_CUTS,
     PARTS = 5
 };
 
 static cut cut_at(int i) {
-    cut c = {NULL, {NULL, 1}, 1};
-    if (i >= FUSED_CUTS) {
-        c.mma.shape = &gemmepi__sm80_shapes[(i - FUSED_CUTS) % MMA_CUTS];
+    cut c = {NULL, NULL, NULL, 0, 0, 1, 1};
+    c.shape = i;
+    if (i >= FIRST_SMALL) {
+        c.engine = 2;
+        c.shape = i - FIRST_SMALL;
+        c.small = &gemmepi__small_shapes[c.shape];
+    } else if (i >= FUSED_CUTS) {
+        c.engine = 1;
+        c.shape = (i - FUSED_CUTS) % MMA_CUTS;
+        c.mma = &gemmepi__sm80_shapes[c.shape];
         if (i >= FUSED_CUTS + MMA_CUTS) {
-            c.mma.parts = PARTS;
+            c.parts = PARTS;
             c.least_k = 2 * 64 * PARTS;
         }
-        return c;
+    } else {
+        c.fused = &gemmepi__sm90_shapes[i];
+        if (c.fused->split > 1)
+            c.least_k = 128 * c.fused->split;
     }
-    c.fused = &gemmepi__sm90_shapes[i];
-    if (c.fused->split > 1)
-        c.least_k = 128 * c.fused->split;
     return c;
 }
 
@@ -56,8 +66,10 @@ static gemmepi__problem cut_problem(const cut *c, const gemmepi__problem *proble
 static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied) {
     int packs[2];
     gemmepi__problem packed = cut_problem(c, problem, packs);
-    if (c->mma.shape)
-        return gemmepi__sm80_shape_takes(problem, c->mma.shape, 90);
+    if (c->small)
+        return gemmepi__small_shape_takes(problem, c->small);
+    if (c->mma)
+        return gemmepi__sm80_shape_takes(problem, c->mma, 90);
     return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->fused, applied);
 }
 
@@ -72,21 +84,17 @@ static const gemmepi__built *built_of(gemmepi_plan *plan) {
 
 static gemmepi_status cut_build(const cut *c, gemmepi__matmul_plan *plan, int applied) {
     gemmepi_context *context = here->context;
-    gemmepi__fused *fused = (gemmepi__fused *)plan->built;
-    int is_sm80 = c->mma.shape != NULL;
-    int packs[2];
-    gemmepi__problem packed = cut_problem(c, &plan->problem, packs);
+    gemmepi__candidate candidate;
     gemmepi_status status;
-    memset(fused, 0, sizeof *fused);
-    fused->engine = &gemmepi__engines[is_sm80];
+    memset(&candidate, 0, sizeof candidate);
+    candidate.engine = c->engine;
+    candidate.shape = c->shape;
+    candidate.parts = c->parts;
+    candidate.applied = applied;
+    cut_problem(c, &plan->problem, candidate.copies);
+    status = gemmepi__build_fused(context, &plan->problem, &candidate, (gemmepi__fused *)plan->built);
+    plan->workspace_size = gemmepi__fused_workspace((gemmepi__fused *)plan->built);
     plan->applied = applied;
-    if (is_sm80)
-        status = gemmepi__sm80_build(context, &packed, &c->mma, applied, &fused->built.sm80);
-    else
-        status = gemmepi__sm90_build(context, &packed, c->fused, applied, &fused->built.sm90);
-    if (!status)
-        status = gemmepi__build_packs(context, &plan->problem, packs, fused->packs);
-    plan->workspace_size = gemmepi__fused_workspace(fused);
     return status;
 }
 
@@ -244,7 +252,15 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
         desc->aux.batch_stride = (desc->aux.ld ? desc->aux.ld : (desc->n + 127) / 128 * 128) * desc->m;
 }
 
-static problem draw(const kernel *k, uint64_t seed, int64_t least_k) {
+/* Few rows or columns by turns, or both; a narrow tile takes no more columns than it has. */
+static void draw_small(problem *p, const gemmepi__small_shape *shape, rng *r) {
+    p->desc.m = 1 + rng_below(r, rng_one_in(r, 2) ? 17 : 80);
+    p->desc.n = 1 + rng_below(r, p->desc.m > 17 || rng_one_in(r, 2) ? 40 : 200);
+    if (shape->tile_n % GEMMEPI__RUN)
+        p->desc.n = 1 + rng_below(r, shape->tile_n);
+}
+
+static problem draw(const kernel *k, uint64_t seed, const cut *c) {
     rng r = rng_seeded(seed);
     problem p = problem_plain(k->dtype, draw_size(&r), draw_size(&r), draw_size(&r), k->epilogue);
     p.seed = seed;
@@ -253,9 +269,11 @@ static problem draw(const kernel *k, uint64_t seed, int64_t least_k) {
     p.desc.compute = k->compute;
     p.desc.a.transposed = k->layout & 1;
     p.desc.b.transposed = k->layout >> 1;
-    if (p.desc.k < least_k)
-        p.desc.k = least_k;
-    if (k->unit == 8)
+    if (p.desc.k < c->least_k)
+        p.desc.k = c->least_k;
+    if (c->small)
+        draw_small(&p, c->small, &r);
+    else if (k->unit == 8)
         p.desc.n = (p.desc.n + 15) / 16 * 16;
     else if (p.desc.n % 8 == 0)
         p.desc.n++;
@@ -275,7 +293,7 @@ static void the_shape_is_within_the_bound(void) {
     int least = sizes * (kernels_taken ? kernels_taken : 1), i, k, size, runs = 0;
     for (i = 0; i < KERNELS && (!kernels_taken || runs < least); i++)
         for (k = (i + shape_here * kernels_taken) % KERNELS, size = 0; size < sizes; size++) {
-            problem p = draw(&kernels[k], (uint64_t)(1000 * shape_here + 100 * k + size), c.least_k);
+            problem p = draw(&kernels[k], (uint64_t)(1000 * shape_here + 100 * k + size), &c);
             gemmepi_plan *plan = plan_as(&p.desc, &c, !kernels[k].scaled, size % 2 * 3);
             run r;
             if (!plan)
@@ -286,6 +304,34 @@ static void the_shape_is_within_the_bound(void) {
             runs++;
         }
     CHECK(runs >= least, "shape %d: %d runs", shape_here, runs);
+}
+
+/* Beyond m, n and k lies anything, and what a lane has there is multiplied, too. */
+static void special_values_stay_in_their_rows_and_columns(void) {
+    enum { M = 19, MOST_N = 21, K = 37 };
+    static double a[M * K], b[K * MOST_N];
+    int which, layout, i;
+    for (which = FIRST_SMALL; which < CUTS; which++)
+        for (layout = 0; layout < 4; layout++) {
+            cut c = cut_at(which);
+            int n = c.small->tile_n % GEMMEPI__RUN ? c.small->tile_n : MOST_N;
+            problem p = problem_plain(layout % 2 ? GEMMEPI_BF16 : GEMMEPI_F32, M, n, K, GEMMEPI_NONE);
+            gemmepi_plan *plan;
+            run r;
+            for (i = 0; i < M * K; i++)
+                a[i] = 1 + i % 7;
+            for (i = 0; i < K * n; i++)
+                b[i] = i % 5 - 2;
+            a[2 * K + K - 1] = INFINITY, a[(M - 1) * K] = NAN, b[5 * n + n - 1] = -INFINITY;
+            p.given[T_A] = a, p.given[T_B] = b;
+            p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
+            p.desc.a.ld = p.desc.b.ld = 41;
+            plan = plan_as(&p.desc, &c, 1, 0);
+            CHECK(plan && problem_holds_run(here, &p, plan, &r), "shape %d, layout %d", which, layout);
+            if (plan)
+                run_free(&r);
+            gemmepi_plan_destroy(plan);
+        }
 }
 
 /* The Hopper kernel differentiates in fewer instructions where all aux of 16 rows and 64 columns allow it. Here a third of
@@ -362,7 +408,7 @@ static void six_stages_leave_one_buffer(void) {
 static void narrow_rows_of_parts_are_within_the_bound(void) {
     static const gemmepi_dtype dtypes[] = {GEMMEPI_BF16, GEMMEPI_F32};
     int which, n, type;
-    for (which = FUSED_CUTS + MMA_CUTS; which < CUTS; which++)
+    for (which = FUSED_CUTS + MMA_CUTS; which < FIRST_SMALL; which++)
         for (type = 0; type < 2; type++)
             for (n = 1; n < 8; n++) {
                 cut c = cut_at(which);
@@ -465,7 +511,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
     for (which = 0; which < CUTS + (int)GEMMEPI__COUNT(summing); which++) {
         int sums_columns = which >= CUTS;
         cut c = cut_at(sums_columns ? summing[which - CUTS] : which);
-        int is_strict = c.mma.shape && !(c.mma.shape->kinds & GEMMEPI__OF_16_BITS);
+        int is_strict = c.mma && !(c.mma->kinds & GEMMEPI__OF_16_BITS);
         size_t bytes = (size_t)EXTENT * EXTENT * (is_strict ? 4 : 2);
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
@@ -508,7 +554,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
               "%s", gemmepi_last_error());
         args.bias_grad = desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? sums_memory : NULL;
         plan = plan_as(&desc, &c, 1, sums_columns ? 32 : 0);
-        CHECK(plan != NULL, "shape %d does not take it", which);
+        CHECK(plan != NULL || c.small, "shape %d does not take it", which);
         CHECK(!plan || gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
             for (i = 0; i < CHAIN; i++) {
@@ -613,6 +659,8 @@ int main(int argc, char **argv) {
     for (shape_here = 0; shape_here < CUTS; shape_here++)
         if (only < 0 || only == shape_here)
             RUN(the_shape_is_within_the_bound);
+    if (only < 0 || only == FIRST_SMALL)
+        RUN(special_values_stay_in_their_rows_and_columns);
     if (only < 0)
         RUN(gradients_hold_wherever_aux_lies);
     if (only < 0)

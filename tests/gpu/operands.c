@@ -210,7 +210,7 @@ static void candidate_holds(const gemmepi__problem *problem, const gemmepi__cand
         status = gemmepi_upload(context, device, host, size, NULL);
     CHECK(status == GEMMEPI_OK && !gemmepi__enter_relaxed(context, &entry), "%s", gemmepi_last_error());
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__build_candidate(plan, candidate);
+    status = gemmepi__build_by(plan, candidate->route, candidate);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     if (status != GEMMEPI_UNSUPPORTED) {
@@ -232,7 +232,7 @@ static void candidate_holds(const gemmepi__problem *problem, const gemmepi__cand
         gemmepi__host_product(problem, &expected, NULL);
         wrong = count_wrong(problem, &got, &expected);
         CHECK(wrong == 0, "case %d, %s, engine %d, shape %d: %d elements are wrong", which,
-              gemmepi__route_names[plan->route], candidate->engine, candidate->shape, wrong);
+              gemmepi__route_names[plan->route->id], candidate->engine, candidate->shape, wrong);
         runs++;
         engines_seen |= candidate->route == GEMMEPI_ROUTE_FUSED   ? 1 << candidate->engine
                         : candidate->route == GEMMEPI_ROUTE_SPLIT ? 16
@@ -247,6 +247,9 @@ static int has_shape(const gemmepi__problem *problem, const gemmepi__candidate *
     if (candidate->engine == 0)
         return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes) &&
                gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied);
+    if (candidate->engine == 2)
+        return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__small_shapes) &&
+               gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[candidate->shape]);
     return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes) &&
            gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[candidate->shape], here->context->arch);
 }

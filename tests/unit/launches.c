@@ -218,7 +218,7 @@ static void blocks_are_shared_out_evenly(void) {
         int pass_blocks; /* at least; 0: no pass */
     } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 32, 1, 1, 132},
                  {GEMMEPI_SILU | GEMMEPI_GATED, 64, 2048, 2048, 64, 2, 1, 132},
-                 {GEMMEPI_SILU | GEMMEPI_GATED, 16, 256, 2048, 32, 1, 1, 8},
+                 {GEMMEPI_SILU | GEMMEPI_GATED, 32, 256, 2048, 32, 1, 1, 8},
                  {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 64, 2, 1, 1},
                  {GEMMEPI_BIAS, 64, 2048, 64, 0, 1, 1, 0},
                  {GEMMEPI_SILU, 4096, 4096, 512, 0, 2, 4, 0}};
@@ -324,7 +324,8 @@ static void parts_of_a_narrow_product_are_aligned(void) {
     int n;
     for (n = 1; n < 20; n++) {
         planned p = planned_begin(80, 0);
-        p.desc.m = 1, p.desc.n = n, p.desc.k = 8192, p.desc.batch = 1 + n % 2;
+        p.desc.m = 1, p.desc.n = n, p.desc.k = 65536, p.desc.batch = 1 + n % 2;
+        p.desc.b.transposed = 1;
         p.desc.a.batch_stride = p.desc.k, p.desc.d.batch_stride = n;
         if (planned_plan(&p)) {
             const gemmepi__sm80 *mma = &((const gemmepi__fused *)matmul_of(p.plan)->built)->built.sm80;

@@ -109,6 +109,7 @@ static int has_source(const char *name) {
 
 static void the_text_of_a_kernel_is_left_out(void) {
     CHECK(has_source("gemm_sm80.cu") == GEMMEPI__HAS_SM80, "gemm_sm80.cu");
+    CHECK(has_source("gemm_small.cu") == GEMMEPI__HAS_SM80, "gemm_small.cu");
     CHECK(has_source("gemm_sm90.cu") == GEMMEPI__HAS_SM90, "gemm_sm90.cu");
     CHECK(has_source("gemm_plain.cu"), "gemm_plain.cu");
 }

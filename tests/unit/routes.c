@@ -324,6 +324,40 @@ static void other_chips_from_8_0_on_have_the_second_kernel(void) {
     }
 }
 
+static void small_products_have_a_kernel_of_their_own(void) {
+    static const gemmepi_epilogue gate = GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD;
+    static const struct {
+        int64_t m, n, k;
+        gemmepi_epilogue epilogue;
+        const char *kernel; /* NULL: another */
+    } cases[] = {{1, 821, 360, gate, "gemmepi_small_bf16_1x8_silu_backward_gated"},
+                 {37, 50, 23, GEMMEPI_SILU, "gemmepi_small_bf16_16x16_silu"},
+                 {768, 1, 3072, GEMMEPI_SILU, "gemmepi_small_bf16_8x1_silu"},
+                 {4096, 4096, 4096, GEMMEPI_SILU, NULL},
+                 {64, 4096, 4096, GEMMEPI_SILU, NULL}};
+    static const int archs[] = {80, 90, 100};
+    size_t i, arch;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++)
+        for (arch = 0; arch < GEMMEPI__COUNT(archs); arch++) {
+            planned p = planned_begin(archs[arch], 0);
+            p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
+            p.desc.epilogue = cases[i].epilogue;
+            p.args.bias = NULL;
+            if (cases[i].epilogue & GEMMEPI_BACKWARD)
+                p.args.aux = (void *)(uintptr_t)0x50000000;
+            if (planned_plan(&p)) {
+                CHECK(cases[i].kernel ? is_kernel(&p.details, cases[i].kernel)
+                                      : !is_kernel(&p.details, "gemmepi_small_"),
+                      "%d on %d: %s by %s", (int)i, archs[arch], p.details.route_name, p.details.kernel);
+                CHECK(cases[i].kernel || explain_has(p.plan, "gemmepi_small: it is for products of 16 rows"),
+                      "%d on %d: another explanation", (int)i, archs[arch]);
+                planned_run(&p);
+                CHECK(gpu.launches == p.details.launches, "%d: %ld launches", (int)i, gpu.launches);
+            }
+            planned_end(&p);
+        }
+}
+
 static void operands_of_odd_lines_are_packed_first(void) {
     planned p = planned_begin(0, 0);
     p.desc.a.ld = p.desc.k + 1;
@@ -396,6 +430,7 @@ int main(void) {
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
+    RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);
     return test_finish();

@@ -3,7 +3,6 @@
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM80_H
 #define GEMMEPI_PRODUCT_ENGINES_SM80_H
 
-#include "../candidate.h"
 #include "sm90.h"
 
 #define GEMMEPI__SM80_LINE    128 /* gemm_sm80.cu: bytes of k of a stage */
@@ -240,6 +239,14 @@ static int64_t gemmepi__part_k(const gemmepi__problem *problem, int parts) {
     return gemmepi__divide_up(gemmepi__divide_up(problem->k, parts), of_stage) * of_stage;
 }
 
+/* How the operands lie. */
+static void gemmepi__append_lines(gemmepi__text *text, const gemmepi__problem *problem) {
+    gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+                    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+    gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
+                    gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+}
+
 static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                          const gemmepi__sm80 *mma) {
     const gemmepi__sm80_shape *shape = &mma->shape;
@@ -253,10 +260,7 @@ static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__pro
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
     gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
-    gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-                    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
-    gemmepi__append(text, "#define GEMMEPI_A_UNIT %d\n#define GEMMEPI_B_UNIT %d\n",
-                    gemmepi__copy_unit(problem, GEMMEPI__A), gemmepi__copy_unit(problem, GEMMEPI__B));
+    gemmepi__append_lines(text, problem);
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
     gemmepi__append_operands(text, problem);
@@ -340,29 +344,33 @@ static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemme
     return status;
 }
 
-/* As a shape that takes it, and parts that are not too many. applied: for runs whose alpha is 1 and which have no C. */
+/* As a shape that takes it, and parts that are not too many. */
 static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__sm80_cut *cut, int applied, gemmepi__sm80 *mma) {
+                                          const gemmepi__candidate *candidate, void *built) {
+    gemmepi__sm80 *mma = (gemmepi__sm80 *)built;
+    gemmepi__sm80_cut cut;
     gemmepi__problem bare;
     const gemmepi__problem *own = problem; /* the kernel's */
     unsigned row_tiles;
     gemmepi_status status;
     memset(mma, 0, sizeof *mma);
-    if (cut->parts > 1) {
+    cut.shape = &gemmepi__sm80_shapes[candidate->shape];
+    cut.parts = candidate->parts;
+    if (cut.parts > 1) {
         gemmepi__view *d = &bare.views[GEMMEPI__D];
         bare = gemmepi__bare_problem(problem);
         d->batch_stride =
             (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
         own = &bare;
     }
-    gemmepi__cut_up_sm80(own, cut, applied, mma);
+    gemmepi__cut_up_sm80(own, &cut, candidate->applied, mma);
     gemmepi__fill_epilogue(own, &mma->params.epilogue, mma->params.extras);
     status = gemmepi__lay_out_sm80(context, own, mma);
     row_tiles = mma->params.epilogue.row_tiles;
     if (!status)
         status = gemmepi__get_sm80_kernel(context, own, mma);
-    if (!status && cut->parts > 1) {
-        status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], applied, mma);
+    if (!status && cut.parts > 1) {
+        status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], candidate->applied, mma);
         row_tiles = mma->pass.params.epilogue.row_tiles;
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
@@ -370,17 +378,24 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
     return status;
 }
 
-static size_t gemmepi__sm80_workspace(const gemmepi__sm80 *mma) {
-    return gemmepi__round_up(mma->product_bytes, 256) + gemmepi__round_up(mma->partial_bytes, 256) +
-           mma->sums.partial_bytes;
+static void gemmepi__sm80_describe(const void *built, gemmepi__built_details *details) {
+    const gemmepi__sm80 *mma = (const gemmepi__sm80 *)built;
+    details->launch = &mma->launch;
+    details->pass = mma->pass.launch.function ? &mma->pass.launch : NULL;
+    details->sums = &mma->sums;
+    details->tile_m = mma->shape.tile_m;
+    details->tile_n = mma->shape.tile_n;
+    details->workspace_size = gemmepi__round_up(mma->product_bytes, 256) +
+                              gemmepi__round_up(mma->partial_bytes, 256) + mma->sums.partial_bytes;
 }
 
 /* >>running */
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__sm80 *mma, const gemmepi__arguments *arguments,
+                                        const void *built, const gemmepi__arguments *arguments,
                                         char *workspace, gemmepi_stream stream) {
+    const gemmepi__sm80 *mma = (const gemmepi__sm80 *)built;
     gemmepi__sm80_params params = mma->params;
     char *partials = gemmepi__past(workspace, mma->product_bytes);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
@@ -402,8 +417,10 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
 
 /* >>in words */
 
-static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80) {
+static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+    const gemmepi__sm80 *sm80 = (const gemmepi__sm80 *)built;
     const gemmepi__sm80_shape *shape = &sm80->shape;
+    (void)problem;
     gemmepi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
                     sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
                     sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
@@ -413,5 +430,36 @@ static void gemmepi__explain_sm80(gemmepi__text *text, const gemmepi__sm80 *sm80
     gemmepi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
     gemmepi__explain_sums(text, &sm80->sums);
 }
+
+/* >>the engine */
+
+static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    (void)context;
+    (void)problem;
+    return NULL;
+}
+
+static void gemmepi__sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                                 gemmepi__candidate *candidate) {
+    gemmepi__sm80_cut cut = gemmepi__choose_sm80(context, problem, &candidate->microseconds);
+    candidate->shape = (int)(cut.shape - gemmepi__sm80_shapes);
+    candidate->parts = cut.parts;
+}
+
+static void gemmepi__sm80_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__sm80_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__sm80_shapes[candidate->shape].tile_n;
+}
+
+static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
+                                                     GEMMEPI__HAS_SM80,
+                                                     0.9,
+                                                     gemmepi__sm80_rule,
+                                                     gemmepi__sm80_choose,
+                                                     gemmepi__sm80_tile,
+                                                     GEMMEPI__HAS_SM80 ? gemmepi__sm80_build : NULL,
+                                                     gemmepi__sm80_describe,
+                                                     gemmepi__sm80_explain,
+                                                     GEMMEPI__HAS_SM80 ? gemmepi__sm80_run : NULL};
 
 #endif

@@ -4,8 +4,7 @@
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM90_H
 #define GEMMEPI_PRODUCT_ENGINES_SM90_H
 
-#include "../../device/chip.h"
-#include "../parts/pass.h"
+#include "engine.h"
 
 #include <math.h>
 
@@ -752,13 +751,14 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
     return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &fused->sums);
 }
 
-/* As a shape that takes it. applied: for runs whose alpha is 1 and which have no C. */
+/* As a shape that takes it. */
 static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__sm90_shape *shape, int applied,
-                                          gemmepi__sm90 *fused) {
+                                          const gemmepi__candidate *candidate, void *built) {
+    const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
+    gemmepi__sm90 *fused = (gemmepi__sm90 *)built;
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
-    gemmepi__cut_up(problem, shape, applied, fused);
+    gemmepi__cut_up(problem, shape, candidate->applied, fused);
     gemmepi__fill_epilogue(problem, &fused->params.epilogue, fused->params.extras);
     fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
     fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
@@ -772,8 +772,14 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     return status;
 }
 
-static size_t gemmepi__sm90_workspace(const gemmepi__sm90 *fused) {
-    return gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
+static void gemmepi__sm90_describe(const void *built, gemmepi__built_details *details) {
+    const gemmepi__sm90 *fused = (const gemmepi__sm90 *)built;
+    details->launch = &fused->launch;
+    details->pass = NULL;
+    details->sums = &fused->sums;
+    details->tile_m = fused->shape.tile_m;
+    details->tile_n = fused->shape.tile_n;
+    details->workspace_size = gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
 }
 
 /* >>running */
@@ -784,8 +790,9 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 
 /* The primary context is current. */
 static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__sm90 *fused, const gemmepi__arguments *arguments,
+                                        const void *built, const gemmepi__arguments *arguments,
                                         char *workspace, gemmepi_stream stream) {
+    const gemmepi__sm90 *fused = (const gemmepi__sm90 *)built;
     const gemmepi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
     char *between = gemmepi__past(workspace, fused->partial_bytes);
@@ -822,8 +829,8 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
 
 /* >>in words */
 
-static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *problem,
-                                  const gemmepi__sm90 *sm90) {
+static void gemmepi__sm90_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+    const gemmepi__sm90 *sm90 = (const gemmepi__sm90 *)built;
     const gemmepi__sm90_shape *shape = &sm90->shape;
     gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
                     sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
@@ -839,5 +846,30 @@ static void gemmepi__explain_sm90(gemmepi__text *text, const gemmepi__problem *p
     else
         gemmepi__explain_sums(text, &sm90->sums);
 }
+
+/* >>the engine */
+
+static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                                 gemmepi__candidate *candidate) {
+    candidate->shape =
+        (int)(gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) -
+              gemmepi__sm90_shapes);
+}
+
+static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
+}
+
+static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
+                                                     GEMMEPI__HAS_SM90,
+                                                     1,
+                                                     gemmepi__tma_rule,
+                                                     gemmepi__sm90_choose,
+                                                     gemmepi__sm90_tile,
+                                                     GEMMEPI__HAS_SM90 ? gemmepi__sm90_build : NULL,
+                                                     gemmepi__sm90_describe,
+                                                     gemmepi__sm90_explain,
+                                                     GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
 
 #endif

@@ -168,6 +168,27 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
     params->n = gemmepi__half_columns(problem);
 }
 
+/* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
+   there are too many. */
+static gemmepi_status gemmepi__lay_out_tiles(const gemmepi__problem *problem, int tile_m, int tile_n,
+                                             int threads, gemmepi__launch *launch,
+                                             gemmepi__plain_params *params) {
+    int64_t rows = gemmepi__divide_up(problem->m, tile_m), columns = gemmepi__divide_up(problem->n, tile_n);
+    int64_t tiles = gemmepi__offset(gemmepi__offset(columns, rows, 0), problem->batch, 0);
+    if (tiles <= 0 || tiles > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    launch->blocks = (unsigned)tiles;
+    launch->threads_x = (unsigned)threads;
+    launch->threads_y = 1;
+    gemmepi__fill_epilogue(problem, &params->epilogue, params->extras);
+    params->epilogue.row_tiles = (unsigned)rows;
+    params->epilogue.column_tiles = (unsigned)columns;
+    params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+    params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+    params->k = problem->k;
+    return GEMMEPI_OK;
+}
+
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
                                     gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras) {

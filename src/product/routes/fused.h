@@ -141,7 +141,7 @@ static gemmepi_status gemmepi__build_fused(gemmepi_context *context, const gemme
     gemmepi__problem packed;
     gemmepi_status status;
     memset(fused, 0, sizeof *fused);
-    fused->engine = &gemmepi__engines[candidate->engine];
+    fused->engine = gemmepi__engines[candidate->engine];
     gemmepi__pack_views(problem, candidate->copies, &packed);
     status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
     return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);

@@ -39,27 +39,16 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
                     gemmepi__runs_are_aligned(problem, view));
 }
 
-/* The kernel itself. GEMMEPI_UNSUPPORTED with the sentence where there are too many tiles. */
+/* The kernel itself. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                   gemmepi__plain *plain) {
-    gemmepi__epilogue_params *epilogue = &plain->params.epilogue;
-    int64_t row_tiles = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE);
-    int64_t column_tiles = gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE);
-    int64_t tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    if (tiles <= 0 || tiles > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-    plain->launch.blocks = (unsigned)tiles;
-    plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
-    plain->launch.threads_y = 1;
-    gemmepi__fill_epilogue(problem, epilogue, plain->params.extras);
-    epilogue->row_tiles = (unsigned)row_tiles;
-    epilogue->column_tiles = (unsigned)column_tiles;
-    plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
-    plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
-    plain->params.k = problem->k;
-    plain->partial_bytes = gemmepi__line_bytes(problem, epilogue->row_tiles);
+    gemmepi_status status = gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
+                                                   GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
+    if (status)
+        return status;
+    plain->partial_bytes = gemmepi__line_bytes(problem, plain->params.epilogue.row_tiles);
     gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
                                      problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
     gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);

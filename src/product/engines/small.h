@@ -1,0 +1,209 @@
+/* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
+   from memory themselves, each a part of k. TF32 is multiplied as F32. */
+#ifndef GEMMEPI_PRODUCT_ENGINES_SMALL_H
+#define GEMMEPI_PRODUCT_ENGINES_SMALL_H
+
+#include "sm80.h"
+
+#define GEMMEPI__SMALL_THREADS 256                /* gemm_small.cu, of a block */
+#define GEMMEPI__SMALL_EDGE    16                 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
+
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
+typedef struct gemmepi__small_shape {
+    short tile_m, tile_n; /* of a block, and of each of its warps */
+    short rows, columns;  /* of a lane; lanes that are left divide k */
+} gemmepi__small_shape;
+
+/* Tiles of less than eight columns are for products of no more. */
+static const gemmepi__small_shape gemmepi__small_shapes[] = {
+    {16, 16, 4, 4}, /* first the one for everything */
+    {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
+    {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
+};
+
+typedef struct gemmepi__small {
+    gemmepi__small_shape shape;
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__plain_params params; /* all but pointers and scalars */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
+    gemmepi__sums sums;
+} gemmepi__small;
+
+/* >>what may go there */
+
+static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    int64_t columns = gemmepi__half_columns(problem);
+    (void)context;
+    if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
+        (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
+        return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
+    return NULL;
+}
+
+static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+    int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
+    return shape->columns % halves == 0 &&
+           (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
+}
+
+/* With an operand of one element a line, these side by side, as one that lies along k. */
+static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) {
+    gemmepi__problem own = *problem;
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+        gemmepi__view *view = &own.views[operand];
+        int along_k = operand == GEMMEPI__B; /* transposed where lines lie along k */
+        if (view->transposed == along_k || view->length != 1 || view->ld != 1)
+            continue;
+        view->transposed = along_k;
+        view->length = view->ld = problem->k;
+        view->lines = 1;
+    }
+    return own;
+}
+
+/* >>how long it takes */
+
+/* Cycles: of a load from memory until it is there; of adding up and storing, beside the epilogue. Estimated, not measured. */
+#define GEMMEPI__SMALL_LOADING   900
+#define GEMMEPI__SMALL_FINISHING 700
+
+/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's; a step of k takes a load's time or what a multiprocessor takes to
+   copy, if that is more; and all no less than memory gives both operands. Estimated, not measured. */
+static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__small_shape *shape) {
+    const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+                                                  gemmepi__divide_up(problem->n, shape->tile_n)),
+                                   problem->batch);
+    double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
+    double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
+    double step = (shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
+                   shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
+                  of_step * a->bits / 8;
+    double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
+    cycles =
+        ceil((double)problem->k / of_step) * (step > GEMMEPI__SMALL_LOADING ? step : GEMMEPI__SMALL_LOADING) +
+        GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
+    cycles *= (double)gemmepi__divide_up(tiles, context->multiprocessors) / chip->megahertz;
+    return 2900 / chip->megahertz + (cycles > read ? cycles : read) + gemmepi__sums_microseconds(problem);
+}
+
+static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                                  gemmepi__candidate *candidate) {
+    gemmepi__problem own = gemmepi__small_problem(problem);
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
+        double time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
+        if (i && (time >= candidate->microseconds ||
+                  !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i])))
+            continue;
+        candidate->shape = i;
+        candidate->microseconds = time;
+    }
+}
+
+/* >>building */
+
+/* problem: as gemmepi__small_problem has it */
+static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                          const gemmepi__small_shape *shape, int applied) {
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+    gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+                    gemmepi__type_name(problem, GEMMEPI__A), applied);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
+    gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
+                    shape->columns);
+    gemmepi__append_lines(text, problem);
+}
+
+static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                           const gemmepi__candidate *candidate, void *built) {
+    gemmepi__problem own = gemmepi__small_problem(problem);
+    gemmepi__small *small = (gemmepi__small *)built;
+    const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
+    char prologue[1536], words[160];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    memset(small, 0, sizeof *small);
+    small->shape = *shape;
+    small->applied = candidate->applied;
+    status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, GEMMEPI__SMALL_THREADS,
+                                    &small->launch, &small->params);
+    if (status)
+        return status;
+    small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
+    gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
+    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
+                         shape->tile_m, shape->tile_n,
+                         gemmepi__name_of_epilogue(problem, problem->common, words));
+    status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
+    return status;
+}
+
+static void gemmepi__small_describe(const void *built, gemmepi__built_details *details) {
+    const gemmepi__small *small = (const gemmepi__small *)built;
+    details->launch = &small->launch;
+    details->pass = NULL;
+    details->sums = &small->sums;
+    details->tile_m = small->shape.tile_m;
+    details->tile_n = small->shape.tile_n;
+    details->workspace_size = gemmepi__round_up(small->partial_bytes, 256) + small->sums.partial_bytes;
+}
+
+/* >>running, and in words */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__small_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const void *built, const gemmepi__arguments *arguments,
+                                         char *workspace, gemmepi_stream stream) {
+    const gemmepi__small *small = (const gemmepi__small *)built;
+    gemmepi__plain_params params = small->params;
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    gemmepi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.extras);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status)
+        status = gemmepi__launch_kernel(context, &small->launch, &params, "the product", stream);
+    if (!status)
+        status = gemmepi__run_sums(context, &small->sums, arguments, workspace,
+                                   gemmepi__past(workspace, small->partial_bytes), stream);
+    return status;
+}
+
+static void gemmepi__small_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+    const gemmepi__small *small = (const gemmepi__small *)built;
+    (void)problem;
+    gemmepi__append(text,
+                    "  %s: product and epilogue, %u blocks of %u threads that divide k, tiles of %d x %d\n",
+                    small->launch.name, small->launch.blocks, small->launch.threads_x, small->shape.tile_m,
+                    small->shape.tile_n);
+    gemmepi__explain_sums(text, &small->sums);
+}
+
+/* >>the engine */
+
+static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__small_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__small_shapes[candidate->shape].tile_n;
+}
+
+/* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */
+static const gemmepi__engine gemmepi__small_engine = {"small",
+                                                      GEMMEPI__HAS_SM80,
+                                                      1,
+                                                      gemmepi__small_rule,
+                                                      gemmepi__small_choose,
+                                                      gemmepi__small_tile,
+                                                      GEMMEPI__HAS_SM80 ? gemmepi__small_build : NULL,
+                                                      gemmepi__small_describe,
+                                                      gemmepi__small_explain,
+                                                      GEMMEPI__HAS_SM80 ? gemmepi__small_run : NULL};
+
+#endif
