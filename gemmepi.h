@@ -11490,8 +11490,8 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
   return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
 }
 
-/* Microseconds of a launch more, though it overlaps: behind a fused product 1.4 to 2.7 on an H200. */
-#define GEMMEPI__SUM_LAUNCH 2
+/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
+#define GEMMEPI__SUM_LAUNCH 1.2
 
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
   return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
@@ -11882,7 +11882,11 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* It reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s; a second launch takes 3 us. */
+/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
+ the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
+#define GEMMEPI__ANOTHER_LAUNCH 1.5
+
+/* It reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s, and is a launch more. */
 static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int parts) {
   double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
   int operand;
@@ -11890,7 +11894,8 @@ static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int pa
     if (gemmepi__has_operand(problem, operand))
       bytes += (double)problem->m * (double)problem->views[operand].length *
         problem->views[operand].bits / 8;
-  return 3 + bytes * (double)problem->batch / 4.1e6 + gemmepi__sums_microseconds(problem);
+  return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / 4.1e6 +
+     gemmepi__sums_microseconds(problem);
 }
 
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
@@ -13208,6 +13213,18 @@ static double gemmepi__copy_rate(int unit) {
   return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
 }
 
+/* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
+#define GEMMEPI__SM80_LEAST_AT_WORK 2.5
+
+/* Cycles of a thread for an element of aux, residual or C that is not read in whole runs. */
+#define GEMMEPI__SM80_ODD_CYCLES 80
+
+/* How many numbers the epilogue reads for an element of the product, beside the bias. */
+static int gemmepi__operands_read(const gemmepi__problem *problem) {
+  int saved = gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__activation_costs(problem->epilogue);
+  return saved * gemmepi__halves_out(problem) + (gemmepi__has(problem, GEMMEPI_RESIDUAL) != 0);
+}
+
 /* That a multiprocessor runs at a time. */
 static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
   int blocks = (int)(gemmepi__chip_of(context->arch)->most_shared / gemmepi__sm80_shared(shape));
@@ -13235,27 +13252,33 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
   if (blocks > each)
     blocks = (int)each;
+  if (cut->parts == 1 && !gemmepi__epilogue_is_aligned(problem))
+    finish += GEMMEPI__SM80_ODD_CYCLES * gemmepi__operands_read(problem);
   if (gemmepi__is_fma(problem))
     multiply *= gemmepi__fma_slowness(own, shape, blocks);
+  if (gemmepi__copy_unit(problem, GEMMEPI__A) > 2 && gemmepi__copy_unit(problem, GEMMEPI__B) > 2)
+    copy *= blocks;
+  else
+    copy *= blocks > GEMMEPI__SM80_LEAST_AT_WORK ? blocks : GEMMEPI__SM80_LEAST_AT_WORK;
   waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
   if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
     finish += gemmepi__activation_costs(problem->epilogue) ? GEMMEPI__EXACT_CYCLES : 0;
     finish *= blocks;
   }
   finish *= area / 128;
-  return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
+  return (2900 + waves * (steps * (400 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
        chip->megahertz +
      (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts) : gemmepi__sums_microseconds(problem));
 }
 
-/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
+/* Whether k has so many parts of two stages, and there are not already as many tiles as run at a time. problem: the kernel's */
 static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gemmepi__stage_k(problem);
   int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
   return cut->parts == 1 ||
-     (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+     (problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -13563,12 +13586,24 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles: of a load from memory until it is there; of adding up and storing, beside the epilogue. Estimated, not measured. */
-#define GEMMEPI__SMALL_LOADING   900
-#define GEMMEPI__SMALL_FINISHING 700
+/* Cycles, fitted to 182 times of these shapes in CUDA graphs on an H100, which are a fifth off in the mean: of a launch; of a step of
+ k, of each load of a lane in it, and of each product that a lane sums; and of a tile's end, and of each of these there. */
+#define GEMMEPI__SMALL_LAUNCH  1000
+#define GEMMEPI__SMALL_STEP    1100
+#define GEMMEPI__SMALL_LOAD    14
+#define GEMMEPI__SMALL_SUM     5
+#define GEMMEPI__SMALL_END     1500
+#define GEMMEPI__SMALL_END_SUM 140
 
-/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's; a step of k takes a load's time or what a multiprocessor takes to
- copy, if that is more; and all no less than memory gives both operands. Estimated, not measured. */
+/* Loads that a lane makes of an operand in a step, `lines` of it along m or n, 16 bytes along k. */
+static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, int lines) {
+  const gemmepi__view *view = &problem->views[operand];
+  int element = view->bits / 8, depth = 16 / element, along_k = (operand == GEMMEPI__B) == view->transposed;
+  int along = along_k ? depth : lines, at_once = gemmepi__copy_unit(problem, operand) / element;
+  return lines * depth / (at_once < along ? at_once : along);
+}
+
+/* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__small_shape *shape) {
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
@@ -13577,15 +13612,18 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
     gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
   double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
   double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
-  double step = (shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
-    shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
-        of_step * a->bits / 8;
+  int sums = shape->rows * shape->columns, blocks = sums <= 2 ? 2 : 1; /* at a time, of a multiprocessor */
+  int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
+        gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
+  double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
   double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
-  cycles =
-    ceil((double)problem->k / of_step) * (step > GEMMEPI__SMALL_LOADING ? step : GEMMEPI__SMALL_LOADING) +
-    GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
-  cycles *= (double)gemmepi__divide_up(tiles, context->multiprocessors) / chip->megahertz;
-  return 2900 / chip->megahertz + (cycles > read ? cycles : read) + gemmepi__sums_microseconds(problem);
+  cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
+  if (shape->rows == 8 || shape->columns == 8)
+    cycles *= 1.4; /* so many registers */
+  cycles *= (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
+  cycles /= chip->megahertz;
+  return GEMMEPI__SMALL_LAUNCH / chip->megahertz + (cycles > read ? cycles : read) +
+     gemmepi__sums_microseconds(problem);
 }
 
 static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -14843,13 +14881,13 @@ static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs
       packed->views[operand] = gemmepi__packed_view(problem, operand, packs[operand]);
 }
 
-/* A launch more, and 2.5 TB/s read and written: measured on an H200. */
+/* A launch more, in a CUDA graph of an H100, and 2.5 TB/s read and written, measured on an H200. */
 static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
   double microseconds = 0;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (packs[operand])
-      microseconds += 3.5 + 2 * (double)packed->views[operand].bytes / 2.5e6;
+      microseconds += GEMMEPI__ANOTHER_LAUNCH + 2 * (double)packed->views[operand].bytes / 2.5e6;
   return microseconds;
 }
 
@@ -15049,14 +15087,16 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
   if ((double)bare->m * (double)bare->n * (double)bare->batch > 128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
     return microseconds * 1.03;
   divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
-  return divided < microseconds ? divided : microseconds + 0.7;
+  return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
 }
 
-#define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */
+/* Microseconds of the shortest product, in a CUDA graph on an H100. What the host takes for it on a stream is
+ gemmepi__lt_rank's. */
+#define GEMMEPI__LT_CALL 2.2
 
-/* Where they, or as many elements as op(B) has columns, begin or end otherwise: measured on an H200, 10 us and six times what it
- takes to multiply (four times where they do at multiples of 4). Strict F32 takes no longer. Products that follow one another on a
- stream take as long as the host does to call for them; those in a CUDA graph may take less. */
+/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for each step of k, though it divides a long
+ one, what memory takes, and six times what it takes to multiply (four times where they do at multiples of 4). Strict F32 takes no
+ longer. Measured on an H200, for small products in CUDA graphs on an H100. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
   gemmepi__problem bare;
   double least,
@@ -15076,7 +15116,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     return least;
   if (chip->wgmma > 0)
     rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
-  otherwise = 10 + (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
+  otherwise = 3.5 + 0.0015 * (double)problem->k +
+        (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory +
+        (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
   return otherwise > least ? otherwise : least;
 }
 
@@ -15142,14 +15184,37 @@ typedef struct gemmepi__routed_plan {
 
 /* >>candidates of cuBLASLt, and of the kernel for all else */
 
+/* What cuBLASLt's sums of an operand take beside those of an aligned one in D's own type: each step of k, on an H100, 0.07 where D is in
+ F32 and 0.4 where lines begin anywhere, and 3.5 at least. */
+static double gemmepi__lt_sum_microseconds(const gemmepi__problem *problem) {
+  int operand = gemmepi__has(problem, GEMMEPI_BGRAD_A) ? GEMMEPI__A : GEMMEPI__B;
+  double more = 3.5;
+  if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+    return 0;
+  if (gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], 0) < 16 ||
+    gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0) < 16)
+    more += 0.4 * (double)problem->k;
+  else if (problem->views[GEMMEPI__D].dtype != problem->views[operand].dtype)
+    more += 0.07 * (double)problem->k;
+  return gemmepi__operand_sum_microseconds(problem) + more;
+}
+
+/* Microseconds of the host for a call of cuBLASLt on a stream, where a launch of ours takes 3.5: products that take less on the GPU
+ are to gain half a microsecond by it. */
+#define GEMMEPI__LT_HOST 7
+
+static double gemmepi__lt_rank(double microseconds) {
+  return microseconds > 0 && microseconds < GEMMEPI__LT_HOST ? microseconds + 0.5 : microseconds;
+}
+
 /* It goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile. */
 static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
   gemmepi__candidate *lt = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
   lt->otherwise = "its estimate is not less";
   if (wanted->bare_microseconds > 0)
     lt->microseconds = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
-        gemmepi__operand_sum_microseconds(wanted->problem);
-  lt->rank = 0.99 * lt->microseconds;
+        gemmepi__lt_sum_microseconds(wanted->problem);
+  lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 
 /* It goes after LT, whose row is above its own. */
@@ -15159,13 +15224,34 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
   split->otherwise = "it takes a pass more";
   if (wanted->bare_microseconds > 0)
     split->microseconds = wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->problem, 1);
-  split->rank = split->microseconds < before ? before : split->microseconds;
+  split->rank = gemmepi__lt_rank(split->microseconds);
+  if (split->rank < before)
+    split->rank = before;
 }
 
+/* Microseconds of the kernel for all else, roughly: a multiprocessor multiplies for all its tiles at the rate of multiply-adds, with
+ the epilogue of each behind it. Of 48 random products in CUDA graphs on an H100 it was off by a quarter in the mean. */
+static double gemmepi__plain_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
+  const double area = GEMMEPI__PLAIN_TILE * GEMMEPI__PLAIN_TILE;
+  int gated = gemmepi__has(problem, GEMMEPI_GATED);
+  double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
+        (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
+        context->multiprocessors;
+  double finish = area / 128 * (gated ? GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem));
+  if (each < 1)
+    each = 1;
+  return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
+     (gated ? gemmepi__pass_microseconds(problem, 1) : gemmepi__sums_microseconds(problem));
+}
+
+/* Its time is compared where engines take the problem: of the others nobody knows what cuBLASLt takes, so it is the last resort. */
 static void gemmepi__enumerate_plain(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
   gemmepi__candidate *plain = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_PLAIN);
   plain->otherwise = wanted->problem->k ? "slower than the others" : "there is no product";
   plain->rank = GEMMEPI__NEVER;
+  if (wanted->bare_microseconds > 0)
+    plain->rank = plain->microseconds = gemmepi__plain_microseconds(wanted->context, wanted->problem);
 }
 
 /* >>where D has no element: of the product and its epilogue nothing is left but the sums of bias_grad */
@@ -15285,10 +15371,13 @@ static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route
   snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* Whether one is left whose time is known: PLAIN's is not. */
+/* Whether one is left whose time is known, but for PLAIN, which may be slow beyond all others. */
 static int gemmepi__has_another(const gemmepi__candidates *candidates) {
-  const gemmepi__candidate *least = gemmepi__least(candidates);
-  return least && least->microseconds > 0;
+  int i = 0;
+  while (i < candidates->count && (candidates->list[i].refusal || candidates->list[i].microseconds <= 0 ||
+    candidates->list[i].route == GEMMEPI_ROUTE_PLAIN))
+    i++;
+  return i < candidates->count;
 }
 
 /* The routes that may be chosen, in the order in which a user is told of them. */

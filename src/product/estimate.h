@@ -32,14 +32,16 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         return microseconds * 1.03;
     divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
-    return divided < microseconds ? divided : microseconds + 0.7;
+    return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
 }
 
-#define GEMMEPI__LT_CALL 7 /* microseconds of the host, on that of an H200; a launch of ours takes 3.5 */
+/* Microseconds of the shortest product, in a CUDA graph on an H100. What the host takes for it on a stream is
+   gemmepi__lt_rank's. */
+#define GEMMEPI__LT_CALL 2.2
 
-/* Where they, or as many elements as op(B) has columns, begin or end otherwise: measured on an H200, 10 us and six times what it
-   takes to multiply (four times where they do at multiples of 4). Strict F32 takes no longer. Products that follow one another on a
-   stream take as long as the host does to call for them; those in a CUDA graph may take less. */
+/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for each step of k, though it divides a long
+   one, what memory takes, and six times what it takes to multiply (four times where they do at multiples of 4). Strict F32 takes no
+   longer. Measured on an H200, for small products in CUDA graphs on an H100. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare;
     double least,
@@ -60,7 +62,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
         return least;
     if (chip->wgmma > 0)
         rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
-    otherwise = 10 + (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
+    otherwise = 3.5 + 0.0015 * (double)problem->k +
+                (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory +
+                (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
     return otherwise > least ? otherwise : least;
 }
 

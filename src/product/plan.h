@@ -20,10 +20,13 @@ static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route
     snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* Whether one is left whose time is known: PLAIN's is not. */
+/* Whether one is left whose time is known, but for PLAIN, which may be slow beyond all others. */
 static int gemmepi__has_another(const gemmepi__candidates *candidates) {
-    const gemmepi__candidate *least = gemmepi__least(candidates);
-    return least && least->microseconds > 0;
+    int i = 0;
+    while (i < candidates->count && (candidates->list[i].refusal || candidates->list[i].microseconds <= 0 ||
+                                     candidates->list[i].route == GEMMEPI_ROUTE_PLAIN))
+        i++;
+    return i < candidates->count;
 }
 
 /* The routes that may be chosen, in the order in which a user is told of them. */

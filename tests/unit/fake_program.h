@@ -6,12 +6,12 @@
 
 /* >>products */
 
-enum { EDGE = 64 };
+enum { EDGE = 64, DEPTH = 1024 }; /* m and n, and k: enough for cuBLASLt to be estimated as the fastest */
 
 static gemmepi_matmul_desc product(gemmepi_dtype dtype, gemmepi_epilogue epilogue) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
-    desc.m = desc.n = desc.k = EDGE;
+    desc.m = desc.n = EDGE, desc.k = DEPTH;
     desc.batch = 1;
     desc.a.dtype = dtype;
     desc.epilogue = epilogue;
@@ -37,7 +37,7 @@ static gemmepi_matmul_desc refusable_product(void) {
 }
 enum { LT_WORKSPACE = 4096, SPLIT_WORKSPACE = LT_WORKSPACE + 4 * EDGE * EDGE };
 
-static double memory[8][EDGE * EDGE]; /* stands for tensors on the device, larger than any of them */
+static double memory[8][EDGE * DEPTH]; /* stands for tensors on the device, larger than any of them */
 
 /* Whether the kernel that was compiled last has this definition, such as "GEMMEPI_TAILS 1", ahead of its source. */
 static int is_defined(const char *definition) {

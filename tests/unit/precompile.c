@@ -21,7 +21,7 @@ static void make_ahead(ahead_list *list) {
         list->products[i] = product(GEMMEPI_BF16, activations[i % 4] | GEMMEPI_BIAS);
         list->problems[i].matmul = &list->products[i];
     }
-    list->layer.m = list->layer.n = list->layer.k = EDGE;
+    list->layer.m = list->layer.k = EDGE, list->layer.n = DEPTH;
     list->layer.batch = 1;
     list->layer.a.dtype = GEMMEPI_BF16;
     list->layer.activation = GEMMEPI_SILU;

@@ -226,7 +226,7 @@ static void the_warning_gives_the_callers_m_and_n(void) {
     context = open_fake(&config);
     gpu.refusals = 1;
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(strstr(logged, "m 64, n 32, k 64 takes another route"), "the log has: %s", logged);
+    CHECK(strstr(logged, "m 64, n 32, k 1024 takes another route"), "the log has: %s", logged);
     gemmepi_destroy(context);
     nothing_is_left();
 }
@@ -426,7 +426,7 @@ static void open_refusable_layer(refusable_layer *l) {
     memset(l, 0, sizeof *l);
     memset(&desc, 0, sizeof desc);
     l->context = open_fake(&config);
-    desc.m = desc.n = desc.k = EDGE;
+    desc.m = DEPTH, desc.n = desc.k = EDGE;
     desc.batch = 1;
     desc.a.dtype = GEMMEPI_BF16;
     desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_ACCUMULATE_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS;

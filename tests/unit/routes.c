@@ -331,7 +331,7 @@ static void small_products_have_a_kernel_of_their_own(void) {
         gemmepi_epilogue epilogue;
         const char *kernel; /* NULL: another */
     } cases[] = {{1, 821, 360, gate, "gemmepi_small_bf16_1x8_silu_backward_gated"},
-                 {37, 50, 23, GEMMEPI_SILU, "gemmepi_small_bf16_16x16_silu"},
+                 {37, 50, 23, GEMMEPI_SILU, "gemmepi_small_bf16_1x8_silu"},
                  {768, 1, 3072, GEMMEPI_SILU, "gemmepi_small_bf16_8x1_silu"},
                  {4096, 4096, 4096, GEMMEPI_SILU, NULL},
                  {64, 4096, 4096, GEMMEPI_SILU, NULL}};

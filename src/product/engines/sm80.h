@@ -154,6 +154,18 @@ static double gemmepi__copy_rate(int unit) {
     return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
 }
 
+/* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
+#define GEMMEPI__SM80_LEAST_AT_WORK 2.5
+
+/* Cycles of a thread for an element of aux, residual or C that is not read in whole runs. */
+#define GEMMEPI__SM80_ODD_CYCLES 80
+
+/* How many numbers the epilogue reads for an element of the product, beside the bias. */
+static int gemmepi__operands_read(const gemmepi__problem *problem) {
+    int saved = gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__activation_costs(problem->epilogue);
+    return saved * gemmepi__halves_out(problem) + (gemmepi__has(problem, GEMMEPI_RESIDUAL) != 0);
+}
+
 /* That a multiprocessor runs at a time. */
 static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
     int blocks = (int)(gemmepi__chip_of(context->arch)->most_shared / gemmepi__sm80_shared(shape));
@@ -181,21 +193,27 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
     if (blocks > each)
         blocks = (int)each;
+    if (cut->parts == 1 && !gemmepi__epilogue_is_aligned(problem))
+        finish += GEMMEPI__SM80_ODD_CYCLES * gemmepi__operands_read(problem);
     if (gemmepi__is_fma(problem))
         multiply *= gemmepi__fma_slowness(own, shape, blocks);
+    if (gemmepi__copy_unit(problem, GEMMEPI__A) > 2 && gemmepi__copy_unit(problem, GEMMEPI__B) > 2)
+        copy *= blocks;
+    else
+        copy *= blocks > GEMMEPI__SM80_LEAST_AT_WORK ? blocks : GEMMEPI__SM80_LEAST_AT_WORK;
     waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
         finish += gemmepi__activation_costs(problem->epilogue) ? GEMMEPI__EXACT_CYCLES : 0;
         finish *= blocks;
     }
     finish *= area / 128;
-    return (2900 + waves * (steps * (400 + blocks * (multiply > copy ? multiply : copy)) + finish)) /
+    return (2900 + waves * (steps * (400 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
                chip->megahertz +
            (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
                            : gemmepi__sums_microseconds(problem));
 }
 
-/* Whether k has so many parts of four stages, and there are not already as many tiles as run at a time. problem: the kernel's */
+/* Whether k has so many parts of two stages, and there are not already as many tiles as run at a time. problem: the kernel's */
 static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
                                  const gemmepi__sm80_cut *cut) {
     const gemmepi__sm80_shape *shape = cut->shape;
@@ -203,7 +221,7 @@ static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__
     int64_t of_stage = gemmepi__stage_k(problem);
     int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
     return cut->parts == 1 ||
-           (problem->k >= 4 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+           (problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,

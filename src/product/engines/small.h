@@ -66,12 +66,24 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles: of a load from memory until it is there; of adding up and storing, beside the epilogue. Estimated, not measured. */
-#define GEMMEPI__SMALL_LOADING   900
-#define GEMMEPI__SMALL_FINISHING 700
+/* Cycles, fitted to 182 times of these shapes in CUDA graphs on an H100, which are a fifth off in the mean: of a launch; of a step of
+   k, of each load of a lane in it, and of each product that a lane sums; and of a tile's end, and of each of these there. */
+#define GEMMEPI__SMALL_LAUNCH  1000
+#define GEMMEPI__SMALL_STEP    1100
+#define GEMMEPI__SMALL_LOAD    14
+#define GEMMEPI__SMALL_SUM     5
+#define GEMMEPI__SMALL_END     1500
+#define GEMMEPI__SMALL_END_SUM 140
 
-/* Microseconds with a shape, roughly: a launch as gemm_sm80.cu's; a step of k takes a load's time or what a multiprocessor takes to
-   copy, if that is more; and all no less than memory gives both operands. Estimated, not measured. */
+/* Loads that a lane makes of an operand in a step, `lines` of it along m or n, 16 bytes along k. */
+static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, int lines) {
+    const gemmepi__view *view = &problem->views[operand];
+    int element = view->bits / 8, depth = 16 / element, along_k = (operand == GEMMEPI__B) == view->transposed;
+    int along = along_k ? depth : lines, at_once = gemmepi__copy_unit(problem, operand) / element;
+    return lines * depth / (at_once < along ? at_once : along);
+}
+
+/* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__small_shape *shape) {
     const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
@@ -81,15 +93,18 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
                                    problem->batch);
     double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
     double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
-    double step = (shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A)) +
-                   shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B))) *
-                  of_step * a->bits / 8;
+    int sums = shape->rows * shape->columns, blocks = sums <= 2 ? 2 : 1; /* at a time, of a multiprocessor */
+    int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
+                gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
+    double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
     double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
-    cycles =
-        ceil((double)problem->k / of_step) * (step > GEMMEPI__SMALL_LOADING ? step : GEMMEPI__SMALL_LOADING) +
-        GEMMEPI__SMALL_FINISHING + GEMMEPI__RUN * gemmepi__epilogue_cycles(problem);
-    cycles *= (double)gemmepi__divide_up(tiles, context->multiprocessors) / chip->megahertz;
-    return 2900 / chip->megahertz + (cycles > read ? cycles : read) + gemmepi__sums_microseconds(problem);
+    cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
+    if (shape->rows == 8 || shape->columns == 8)
+        cycles *= 1.4; /* so many registers */
+    cycles *= (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
+    cycles /= chip->megahertz;
+    return GEMMEPI__SMALL_LAUNCH / chip->megahertz + (cycles > read ? cycles : read) +
+           gemmepi__sums_microseconds(problem);
 }
 
 static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
