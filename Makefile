@@ -75,7 +75,7 @@ $(INSIDE): INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
 $(USERS): INCLUDES := -I. -Itests
 $(USERS): IMPLEMENTATION := build/tests/gemmepi.o
 $(USERS): build/tests/gemmepi.o
-build/tests/unit/bench_random: INCLUDES := -I. -Itests
+build/tests/unit/bench_random build/tests/unit/choice: INCLUDES := -I. -Itests
 
 build/tests/gemmepi.o: gemmepi.h Makefile
 	@mkdir -p $(@D)

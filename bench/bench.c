@@ -20,8 +20,9 @@ static struct {
     const char *only, *csv, *svg;
     int random, seed;                      /* problems to draw; 0: --random was not given */
     const char *rows, *modes, *seconds;    /* NULL: not given */
+    const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, NULL, NULL, NULL, {NULL}};
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, NULL, NULL, NULL, NULL, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -51,6 +52,9 @@ static const option options[] = {
      &wanted.random, 1, MOST_RANDOM, NULL},
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},
+    {"--candidates", "FILE",
+     "of --random: in place of races writes to FILE what every route, kernel and shape of ours takes in a CUDA graph",
+     NULL, 0, 0, &wanted.candidates},
     {"--modes", "LIST", "graph,spaced,burst,stream or some of them", NULL, 0, 0, &wanted.modes},
     {"--seconds", "X", "for the races of one problem, about 4 unless given", NULL, 0, 0, &wanted.seconds},
     {"--report", "FILE", "the report of what --random --csv has written; again for more files, or FILE,FILE",
@@ -281,6 +285,7 @@ static int take_seconds(random_wishes *w) {
 static int take_wishes(random_wishes *w) {
     memset(w, 0, sizeof *w);
     w->count = wanted.random, w->seed = wanted.seed, w->csv = wanted.csv;
+    w->candidates = wanted.candidates;
     return take_rows(w) && take_modes(w) && take_seconds(w);
 }
 

@@ -1,5 +1,6 @@
 /* Drawn products raced: ours as planned and by each route alone against the opponents, in each mode, and checked against them. Part
    of bench.c. */
+#include "candidates.h"
 #include "opponents.h"
 #include "outcome.h"
 
@@ -23,6 +24,8 @@ typedef struct random_wishes {
     int modes[RACE_MODES];
     double scale;
     const char *csv; /* NULL: none */
+    const char
+        *candidates; /* the file of candidates' times, which are measured in place of races; NULL: races */
 } random_wishes;
 
 /* What all rows share. */
@@ -475,6 +478,56 @@ static int random_measure(bench *b, report *progress, random_work *w, const rand
     return random_record(b, wishes, of_modes);
 }
 
+/* >>every candidate */
+
+static double random_median(const race *r) {
+    return report_quarter(r->times[RACE_OURS], r->rounds).middle;
+}
+
+/* The candidate's median in a graph; 0 where it does not run. */
+static double random_time_candidate(bench *b, random_work *w, race *r, const gemmepi__problem *problem,
+                                    const gemmepi__candidate *candidate) {
+    gemmepi_plan *ours = w->plans[RACE_OURS];
+    double median = 0;
+    w->plans[RACE_OURS] = candidates_build(b->context, problem, candidate);
+    if (w->plans[RACE_OURS] && gemmepi_plan_prepare(w->plans[RACE_OURS], b->stream) == GEMMEPI_OK &&
+        race_try(b, r, RACE_OURS) && race_run(b, r, &race_modes[RACE_GRAPH], CANDIDATES_SECONDS, 0) &&
+        race_wait(b))
+        median = random_median(r);
+    gemmepi_plan_destroy(w->plans[RACE_OURS]);
+    w->plans[RACE_OURS] = ours;
+    return median;
+}
+
+static int random_measure_candidates(bench *b, random_work *w, const random_wishes *wishes, int row) {
+    static race r;
+    gemmepi__candidate list[CANDIDATES_MOST];
+    gemmepi__problem problem;
+    candidates_row line;
+    char name[DRAW_NAME];
+    int count, i;
+    if (!random_open_tensors(b, w) || !candidates_problem(&w->problem, &problem))
+        return 0;
+    random_begin_race(&r, w, wishes, RACE_LEAST_ROUNDS);
+    r.has[RACE_OURS] = 1;
+    draw_name(&w->problem, name);
+    count = candidates_list(b->context, &w->problem, &problem, list);
+    line.seed = wishes->seed, line.row = row;
+    for (i = 0; i < count; i++) {
+        const gemmepi__candidate *c = &list[i];
+        snprintf(line.route, sizeof line.route, "%s", gemmepi__route_names[c->route]);
+        line.engine = c->engine, line.shape = c->shape, line.parts = c->parts;
+        line.copies[0] = c->copies[0], line.copies[1] = c->copies[1];
+        line.microseconds = random_time_candidate(b, w, &r, &problem, c);
+        if (line.microseconds > 0)
+            candidates_write(shared.csv, &line, name);
+    }
+    fflush(shared.csv);
+    return 1;
+}
+
+/* >>a row */
+
 /* A row that does not run is told, and the next one goes on. */
 static void random_row(bench *b, report *progress, const random_wishes *wishes, int row) {
     static random_work w;
@@ -484,7 +537,8 @@ static void random_row(bench *b, report *progress, const random_wishes *wishes, 
         draw_name(&w.problem, name);
         report_progress(progress, name, "");
     }
-    if (!name[0] || !random_measure(b, progress, &w, wishes, row)) {
+    if (!name[0] || !(wishes->candidates ? random_measure_candidates(b, &w, wishes, row)
+                                         : random_measure(b, progress, &w, wishes, row))) {
         report_wipe(progress);
         printf("%5d  %-62s FAILED: %s\n", row, name, b->fault);
         fflush(stdout);
@@ -578,15 +632,17 @@ static void random_close(bench *b) {
 
 /* Lines are added to a file that is there, so that rows may be measured in several runs. */
 static int random_open_csv(const random_wishes *wishes) {
-    static char heading[OUTCOME_LINE];
-    if (!wishes->csv)
+    static char heading[OUTCOME_LINE] = CANDIDATES_HEADING;
+    const char *path = wishes->candidates ? wishes->candidates : wishes->csv;
+    if (!path)
         return 1;
-    shared.csv = fopen(wishes->csv, "a");
+    shared.csv = fopen(path, "a");
     if (!shared.csv || fseek(shared.csv, 0, SEEK_END)) {
-        fprintf(stderr, "%s cannot be written\n", wishes->csv);
+        fprintf(stderr, "%s cannot be written\n", path);
         return 0;
     }
-    outcome_heading(heading, sizeof heading);
+    if (!wishes->candidates)
+        outcome_heading(heading, sizeof heading);
     if (ftell(shared.csv) == 0)
         fprintf(shared.csv, "%s\n", heading);
     return 1;
@@ -595,7 +651,8 @@ static int random_open_csv(const random_wishes *wishes) {
 static int random_close_csv(const random_wishes *wishes) {
     int whole = !shared.csv || report_close(shared.csv);
     if (!whole)
-        fprintf(stderr, "%s could not be written whole\n", wishes->csv);
+        fprintf(stderr, "%s could not be written whole\n",
+                wishes->candidates ? wishes->candidates : wishes->csv);
     return whole;
 }
 
@@ -613,7 +670,10 @@ static int random_run(bench *b, const random_wishes *wishes) {
         return 1;
     }
     report_begin(&progress, wishes->to - wishes->from);
-    random_precompile(b, &progress, wishes);
+    if (wishes->candidates)
+        candidates_compile(b->context, (uint64_t)wishes->seed, wishes->from, wishes->to);
+    else
+        random_precompile(b, &progress, wishes);
     for (row = wishes->from; row < wishes->to; row++) {
         random_row(b, &progress, wishes, row);
         progress.done++;

@@ -1,0 +1,95 @@
+/* The choice among candidates against what each of them took on an H100, in CUDA graphs: bench/candidates_h100.csv, which
+   `make bench BENCH='--random N --seed S --candidates FILE'` writes. No GPU. */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#define GEMMEPI_IMPLEMENTATION
+
+#include "bench/draw.h"
+#include "bench/candidates.h"
+
+#include "test.h"
+
+enum { MOST_ROWS = 20000 };
+
+static candidates_row rows[MOST_ROWS];
+static int count;
+
+static int read_rows(const char *path) {
+    FILE *file = fopen(path, "r");
+    char line[CANDIDATES_LINE];
+    while (file && fgets(line, sizeof line, file) && count < MOST_ROWS)
+        count += candidates_read(line, &rows[count]);
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static int is_of(const candidates_row *r, const gemmepi__candidate *c) {
+    return strcmp(r->route, gemmepi__route_names[c->route]) == 0 &&
+           (c->route != GEMMEPI_ROUTE_FUSED ||
+            (r->engine == c->engine && r->shape == c->shape && r->parts == c->parts &&
+             r->copies[0] == c->copies[0] && r->copies[1] == c->copies[1]));
+}
+
+/* As bench/random.c draws it. */
+static int drawn(const candidates_row *r, draw_problem *p, gemmepi__problem *problem) {
+    int attempt = 0;
+    while (draw((uint64_t)r->seed, r->row, &attempt, p))
+        if (candidates_problem(p, problem))
+            return 1;
+    return 0;
+}
+
+/* Of the rows from first to before end, which are one product's: what the choice took over what the best did. That which was chosen
+   and not measured does not run, so the next one counts. 0: none was measured. */
+static double loss_of(const gemmepi_context *h100, int first, int end) {
+    gemmepi__candidates all;
+    gemmepi__problem problem;
+    draw_problem p;
+    double best = rows[first].microseconds;
+    const gemmepi__candidate *least;
+    int i;
+    if (!drawn(&rows[first], &p, &problem))
+        return 0;
+    for (i = first; i < end; i++)
+        if (rows[i].microseconds < best)
+            best = rows[i].microseconds;
+    memset(&all, 0, sizeof all);
+    gemmepi__enumerate(h100, &problem, !p.accumulates, &all);
+    while ((least = gemmepi__least(&all)) != NULL) {
+        for (i = first; i < end && !is_of(&rows[i], least); i++) {
+        }
+        if (i < end)
+            return rows[i].microseconds / best;
+        all.list[least - all.list].refusal = "it was not measured";
+    }
+    return 0;
+}
+
+static void the_choice_takes_at_most_a_twentieth_more_than_the_best(void) {
+    static gemmepi_context h100;
+    double sum = 0;
+    int products = 0, first, end;
+    h100.arch = 90, h100.multiprocessors = 132;
+    CHECK(read_rows("bench/candidates_h100.csv") > 500, "%d rows", count);
+    for (first = 0; first < count; first = end) {
+        double loss;
+        for (end = first;
+             end < count && rows[end].seed == rows[first].seed && rows[end].row == rows[first].row; end++) {
+        }
+        loss = loss_of(&h100, first, end);
+        CHECK(loss >= 1, "seed %ld, row %d: nothing that may be chosen was measured", rows[first].seed,
+              rows[first].row);
+        if (loss > 1.2)
+            printf("   seed %ld, row %d: the choice takes %.2f of the best\n", rows[first].seed,
+                   rows[first].row, loss);
+        sum += log(loss);
+        products++;
+    }
+    printf("   %d products, %.3f of the best in the geometric mean\n", products, exp(sum / products));
+    CHECK(exp(sum / products) < 1.05, "%.3f", exp(sum / products));
+}
+
+int main(void) {
+    RUN(the_choice_takes_at_most_a_twentieth_more_than_the_best);
+    return test_finish();
+}
