@@ -639,14 +639,14 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
     const gemmepi__sm90_shape *cut = &gemmepi__sm90_shapes[shape];
     gemmepi__problem problem;
-    gemmepi__sm90 fused_kernel;
+    gemmepi__sm90 sm90_kernel;
     char name[160], prologue[2048];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     desc.a.transposed = layout & 1;
     desc.b.transposed = layout >> 1;
     desc.compute = operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
-    desc.k = cut->split > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
+    desc.k = cut->parts > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
     if ((shape + layout) & 1) {
         desc.m = desc.n = 144; /* tiles reach beyond them */
         if (epilogue & GEMMEPI_BIAS)
@@ -660,9 +660,9 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     normalise(&desc, name, &problem);
     if (!gemmepi__shape_takes(&problem, cut, applied))
         return 0;
-    memset(&fused_kernel, 0, sizeof fused_kernel);
-    gemmepi__cut_up(&problem, cut, applied, &fused_kernel);
-    gemmepi__append_fused_defines(&defines, &problem, &fused_kernel);
+    memset(&sm90_kernel, 0, sizeof sm90_kernel);
+    gemmepi__cut_up(&problem, cut, applied, &sm90_kernel);
+    gemmepi__append_sm90_defines(&defines, &problem, &sm90_kernel);
     add(&fused, name, prologue);
     return 1;
 }

@@ -32,8 +32,8 @@ typedef Choose<TENSOR_CORES, Compute, Sum> Staged; // the type in shared memory
 
 constexpr int THREADS = 128, WARP = 32;
 constexpr int TILE = 64;                                   // rows and columns of a block
-constexpr int GROUP = 8;                                   // rows and columns among which a warp's fragments interleave
-constexpr int GROUPS = TILE / 2 / GROUP;                   // of a warp, both ways: it makes 32 x 32
+constexpr int OCTET = 8;                                   // rows and columns among which a warp's fragments interleave
+constexpr int OCTETS = TILE / 2 / OCTET;                   // of a warp, both ways: it makes 32 x 32
 constexpr int LINE_BYTES = 128, LINE_PITCH = 144;          // a line along k, and from one to the next
 constexpr int PIECE = 16;                                  // bytes of one access to shared memory
 constexpr int STEP = LINE_BYTES / (int)sizeof(Staged);     // of k
@@ -49,14 +49,14 @@ static_assert(GEMMEPI_CHUNK % STEP == 0, "a chunk is whole steps");
 static_assert((!A_VARIES && !B_VARIES) || GEMMEPI_CHUNK == SCALE_STEPS, "scales vary from chunk to chunk");
 
 // Chunks of whole numbers without scales stay whole: the totals then have the upper bits, the sums keep the lower 16.
-constexpr bool SPLIT_TOTALS = CHUNKED && SAME<Sum, int> && !A_VARIES && !B_VARIES;
-typedef Choose<SPLIT_TOTALS, int, Acc> Total;
+constexpr bool HIGH_TOTALS = CHUNKED && SAME<Sum, int> && !A_VARIES && !B_VARIES;
+typedef Choose<HIGH_TOTALS, int, Acc> Total;
 
-// Where byte `byte` of line `outer` is. Four pieces change places from one group of lines to the next, so that neither
-// a fragment's lines nor the groups into which transposed runs are scattered crowd the same banks. The lines of a warp's
-// fragments begin at multiples of four groups, so that the order is known when compiling.
+// Where byte `byte` of line `outer` is. Four pieces change places from one octet of lines to the next, so that neither
+// a fragment's lines nor the octets into which transposed runs are scattered crowd the same banks. The lines of a warp's
+// fragments begin at multiples of four octets, so that the order is known when compiling.
 __device__ constexpr int place(int outer, int byte) {
-    return outer * LINE_PITCH + ((byte / PIECE ^ outer / GROUP % 4) * PIECE | byte % PIECE);
+    return outer * LINE_PITCH + ((byte / PIECE ^ outer / OCTET % 4) * PIECE | byte % PIECE);
 }
 
 // >>an operand on its way from memory to shared memory: the next step's is fetched to registers during multiplication
@@ -166,8 +166,8 @@ template <class T, bool Transposed, bool Aligned> struct Operand {
     }
 };
 
-// >>multiplication. Thread (group, quarter) of a warp has row `group` and columns 2 * quarter and the next of each group
-// of eight rows and columns: so the tensor cores want it. sums[i][j] are those of group i of rows and j of columns.
+// >>multiplication. Thread (eighth, quarter) of a warp has row `eighth` and columns 2 * quarter and the next of each octet
+// of rows and columns: so the tensor cores want it. sums[i][j] are those of octet i of rows and j of columns.
 
 #if __CUDA_ARCH__ >= 800
 __device__ inline void multiply_16(F16, float (&upper)[2], float (&lower)[2], const u32 (&a)[4], const u32 (&b)[2]) {
@@ -192,25 +192,25 @@ __device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u
 
 // One step of k on tensor cores; a and b are the lines of the warp's rows and columns.
 template <class T>
-__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {
-    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
-    a += group * LINE_PITCH + quarter * sizeof(u32);
-    b += group * LINE_PITCH + quarter * sizeof(u32);
+__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Sum (&sums)[OCTETS][OCTETS][2]) {
+    int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
+    a += eighth * LINE_PITCH + quarter * sizeof(u32);
+    b += eighth * LINE_PITCH + quarter * sizeof(u32);
 #pragma unroll
     for (int byte = 0; byte < LINE_BYTES; byte += 2 * PIECE) {
-        u32 left[GROUPS / 2][4], right[GROUPS][2];
+        u32 left[OCTETS / 2][4], right[OCTETS][2];
 #pragma unroll
-        for (int i = 0; i < GROUPS; i++)
+        for (int i = 0; i < OCTETS; i++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                int at = place(i * GROUP, byte + half * PIECE);
+                int at = place(i * OCTET, byte + half * PIECE);
                 left[i / 2][i % 2 + 2 * half] = *reinterpret_cast<const u32 *>(a + at);
                 right[i][half] = *reinterpret_cast<const u32 *>(b + at);
             }
 #pragma unroll
-        for (int i = 0; i < GROUPS; i += 2)
+        for (int i = 0; i < OCTETS; i += 2)
 #pragma unroll
-            for (int j = 0; j < GROUPS; j++)
+            for (int j = 0; j < OCTETS; j++)
                 multiply_16(T(), sums[i][j], sums[i + 1][j], left[i / 2], right[j]);
     }
 }
@@ -226,32 +226,32 @@ __device__ inline double multiply_add(double x, double y, double z) {
 }
 
 // One step of k without tensor cores, in the same order.
-__device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[GROUPS][GROUPS][2]) {
+__device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[OCTETS][OCTETS][2]) {
     constexpr int count = PIECE / (int)sizeof(Sum);
     struct alignas(PIECE) Part {
         Sum at[count];
     };
-    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
-    a += group * LINE_PITCH;
+    int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
+    a += eighth * LINE_PITCH;
     b += quarter * 2 * LINE_PITCH;
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
 #pragma unroll
         for (int byte = 0; byte < LINE_BYTES / 2; byte += PIECE) {
-            Part left[GROUPS], right[GROUPS][2];
+            Part left[OCTETS], right[OCTETS][2];
 #pragma unroll
-            for (int i = 0; i < GROUPS; i++) {
-                left[i] = *reinterpret_cast<const Part *>(a + place(i * GROUP, byte));
+            for (int i = 0; i < OCTETS; i++) {
+                left[i] = *reinterpret_cast<const Part *>(a + place(i * OCTET, byte));
 #pragma unroll
                 for (int e = 0; e < 2; e++)
-                    right[i][e] = *reinterpret_cast<const Part *>(b + place(i * GROUP + e, byte));
+                    right[i][e] = *reinterpret_cast<const Part *>(b + place(i * OCTET + e, byte));
             }
 #pragma unroll
             for (int k = 0; k < count; k++)
 #pragma unroll
-                for (int i = 0; i < GROUPS; i++)
+                for (int i = 0; i < OCTETS; i++)
 #pragma unroll
-                    for (int j = 0; j < GROUPS; j++)
+                    for (int j = 0; j < OCTETS; j++)
 #pragma unroll
                         for (int e = 0; e < 2; e++)
                             sums[i][j][e] = multiply_add(left[i].at[k], right[j][e].at[k], sums[i][j][e]);
@@ -263,12 +263,12 @@ __device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[G
 
 // >>sums of chunks
 
-// The scales along k of a thread's `Each` neighboring lines of each group, from line `first` on; `extent` lines exist.
+// The scales along k of a thread's `Each` neighboring lines of each octet, from line `first` on; `extent` lines exist.
 template <int Mode, int Each> struct Chunk_scales {
     const float *at;
     long long step;
     long long left;
-    float values[GROUPS][Each];
+    float values[OCTETS][Each];
 
     __device__ Chunk_scales(const gemmepi__kernel_scale &scale, long long item, long long first, long long extent,
                             long long k) {
@@ -281,10 +281,10 @@ template <int Mode, int Each> struct Chunk_scales {
     }
     __device__ void next() {
 #pragma unroll
-        for (int i = 0; i < GROUPS; i++)
+        for (int i = 0; i < OCTETS; i++)
 #pragma unroll
             for (int e = 0; e < Each; e++) {
-                int line = i * GROUP + e;
+                int line = i * OCTET + e;
                 if (Mode == SCALE_BLOCK_128) // a warp's lines are of one block
                     values[i][e] = i + e == 0 ? *at : values[0][0];
                 else
@@ -295,7 +295,7 @@ template <int Mode, int Each> struct Chunk_scales {
 };
 
 template <class T> __device__ inline void add_to_total(T &value, Total &total, float factor) {
-    if constexpr (SPLIT_TOTALS) {
+    if constexpr (HIGH_TOTALS) {
         total += value >> 16;
         value &= 0xffff;
     } else {
@@ -306,12 +306,12 @@ template <class T> __device__ inline void add_to_total(T &value, Total &total, f
 
 // Adds the scaled sums of a chunk to the totals; the sums begin anew.
 template <class Left, class Right>
-__device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sums)[GROUPS][GROUPS][2],
-                                 Total (&totals)[GROUPS][GROUPS][2]) {
+__device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sums)[OCTETS][OCTETS][2],
+                                 Total (&totals)[OCTETS][OCTETS][2]) {
 #pragma unroll
-    for (int i = 0; i < GROUPS; i++)
+    for (int i = 0; i < OCTETS; i++)
 #pragma unroll
-        for (int j = 0; j < GROUPS; j++)
+        for (int j = 0; j < OCTETS; j++)
 #pragma unroll
             for (int e = 0; e < 2; e++)
                 add_to_total(sums[i][j][e], totals[i][j][e],
@@ -319,7 +319,7 @@ __device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sum
 }
 
 __device__ inline Acc finished(Sum value, Total total) {
-    if (SPLIT_TOTALS)
+    if (HIGH_TOTALS)
         return (Acc)((long long)total * 65536 + (long long)value);
     return CHUNKED ? (Acc)total : (Acc)value;
 }
@@ -356,13 +356,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     int rows = p.m - tile_row < TILE ? (int)(p.m - tile_row) : TILE;
     int columns = p.n - tile_column < TILE ? (int)(p.n - tile_column) : TILE;
     int row = (int)threadIdx.x / WARP % 2 * (TILE / 2), column = (int)threadIdx.x / WARP / 2 * (TILE / 2);
-    int group = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
+    int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
 
-    Sum sums[GROUPS][GROUPS][2] = {};
-    Total totals[GROUPS][GROUPS][2] = {};
+    Sum sums[OCTETS][OCTETS][2] = {};
+    Total totals[OCTETS][OCTETS][2] = {};
     Operand<A, GEMMEPI_A_TRANSPOSED, GEMMEPI_A_ALIGNED> a(params.a, item, tile_row);
     Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED> b(params.b, item, tile_column);
-    Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + group, p.m, params.k);
+    Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + eighth, p.m, params.k);
     Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, tile_column + column + quarter * 2, p.n, params.k);
     u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;
     int k_left = params.k < STEP ? (int)params.k : STEP;
@@ -400,10 +400,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     // the tile to shared memory, where the operands were, so that a thread finds runs of a row there
     Acc *results = reinterpret_cast<Acc *>(shared);
 #pragma unroll
-    for (int i = 0; i < GROUPS; i++)
+    for (int i = 0; i < OCTETS; i++)
 #pragma unroll
-        for (int j = 0; j < GROUPS; j++) {
-            int at = (row + i * GROUP + group) * RESULT_PITCH + column + j * GROUP + quarter * 2;
+        for (int j = 0; j < OCTETS; j++) {
+            int at = (row + i * OCTET + eighth) * RESULT_PITCH + column + j * OCTET + quarter * 2;
             results[at] = finished(sums[i][j][0], totals[i][j][0]);
             results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);
         }

@@ -7,7 +7,7 @@
 // multiply-adds, whose threads have the sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot
 // take (an odd ld of 16 bits) comes through registers.
 //
-// With SPLIT a block adds up a part of k, and leaves its sums in memory, for the pass to add up and finish.
+// With IN_PARTS a block adds up a part of k, and leaves its sums in memory, for the pass to add up and finish.
 //
 // Rows and columns beyond m, n and k are zeros; the epilogue stores only what exists.
 #define GEMMEPI_SPREAD 1
@@ -33,7 +33,7 @@
 #define GEMMEPI_ELEMENT  2      // bytes of an element of A and B
 #define GEMMEPI_OPERANDS "bf16" // as mma.sync names them, which has no F32
 #define GEMMEPI_FMA      0      // 1: fused multiply-adds of F32 instead
-#define GEMMEPI_SPLIT    0      // 1: k is divided into params.parts
+#define GEMMEPI_IN_PARTS 0      // 1: k is divided into params.parts
 #endif
 
 #if GEMMEPI_ELEMENT == 2
@@ -44,7 +44,7 @@ typedef u32 Element;
 #define GEMMEPI_MMA "m16n8k8"
 #endif
 constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;
-constexpr bool SPLIT = GEMMEPI_SPLIT;
+constexpr bool IN_PARTS = GEMMEPI_IN_PARTS;
 constexpr bool FMA = GEMMEPI_FMA; // ELEMENT 4 without it: TF32
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;
 constexpr int STEPS = 4; // into which a stage is divided, of 32 bytes of k
@@ -432,8 +432,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     const gemmepi__epilogue_params &p = params.epilogue;
     u32 shared = (u32)__cvta_generic_to_shared(memory);
     u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;
-    u32 item = SPLIT ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too
-    int first_k = SPLIT ? (int)(slice - item * params.parts) * params.part_k : 0;
+    u32 item = IN_PARTS ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too
+    int first_k = IN_PARTS ? (int)(slice - item * params.parts) * params.part_k : 0;
     u32 of_band = params.band * p.column_tiles, band = rest / of_band, above = band * params.band;
     u32 height = params.tile_rows - above < params.band ? params.tile_rows - above : params.band;
     u32 within = rest - band * of_band, tile_n = within / height, tile_m = above + within - tile_n * height;
@@ -445,7 +445,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
                                : fragment_lane<A_ROWS>(warp_m * WARP_M, lane / 8 % 2, lane / 16));
     u32 b_lane = shared + A_BYTES + (FMA ? value_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane_of_row() * 2)
                                          : fragment_lane<B_ROWS>(warp_n * WARP_COLUMNS, lane / 16, lane / 8 % 2));
-    int k_left = SPLIT && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;
+    int k_left = IN_PARTS && params.k - first_k > params.part_k ? params.part_k : params.k - first_k;
     int steps = (k_left + TILE_K - 1) / TILE_K; // beyond the last no byte is read
 #pragma unroll 1
     for (int i = 0; i < STAGES - 1; i++) {

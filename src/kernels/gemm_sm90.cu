@@ -4,8 +4,8 @@
 // stages in shared memory; the other two multiply them with wgmma, sums in registers, and run the epilogue on those. They
 // share a tile (each has half of its rows), or take turns (PING_PONG): while one is in its epilogue the other multiplies.
 // Blocks stay and take one tile after another. In a cluster blocks of the same rows share tiles of A, blocks of the same
-// columns tiles of B: each loads its part of the tile, for all of them. With SPLIT the blocks of a cluster each add up a
-// share of k for one tile, and send each other their sums at the end.
+// columns tiles of B: each loads its share of the tile, for all of them. With PARTS the blocks of a cluster each add up a
+// part of k for one tile, and send each other their sums at the end.
 //
 // The other three warps of the first warpgroup have nothing to load. SUMMED: they make totals of A's rows or B's columns over k as
 // their tiles pass. BGRAD: two of them add up what a warpgroup leaves of the result's columns.
@@ -25,7 +25,7 @@
 //   wgmma, multiply   a tile's sums
 //   columns, mask, box_memory, box   the epilogue of 16 rows and some columns
 //   column_sums, totals   what the other three warps add up
-//   split_k, parked   sums that go through shared memory
+//   parts, parked     sums that go through shared memory
 //   consume       what a warpgroup does from its first tile to its last
 #include "sm90/options.cuh"
 #include "sm90/consume.cuh"
@@ -54,14 +54,14 @@ __device__ inline void help(const gemmepi__sm90_params &p, const Shared &shared,
         add_column_sums(p, shared, {rank, first_tile(), step});
     __syncwarp();
 
-    // Sums of a split k: with all consumers
-    if (SPLIT > 1 && SUMMED)
+    // Sums of k in parts: with all consumers
+    if (PARTS > 1 && SUMMED)
         cluster_barrier();
-    else if (SPLIT > 1)
+    else if (PARTS > 1)
         cluster_meets();
-    if (SPLIT > 1 && !SENDS_ASYNC)
+    if (PARTS > 1 && !SENDS_ASYNC)
         cluster_barrier();
-    if (SUMMED && SPLIT > 1 && rank == 0 && threadIdx.x >= 32)
+    if (SUMMED && PARTS > 1 && rank == 0 && threadIdx.x >= 32)
         store_totals(p, shared, tile_of(p, first_tile(), rank), (int)threadIdx.x / 32 - 1);
 }
 
@@ -97,6 +97,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     }
 
     // The cluster's end: no block goes while another may arrive at its barriers, write its stages or read its totals
-    if (CLUSTER > 1 && (SPLIT == 1 || SUMMED))
+    if (CLUSTER > 1 && (PARTS == 1 || SUMMED))
         cluster_meets();
 }

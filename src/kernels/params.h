@@ -109,7 +109,7 @@ typedef struct gemmepi__sm80_params {
     gemmepi__kernel_matrix a, b;
     unsigned tile_rows; /* in an item */
     unsigned band;      /* tiles one below the other before the next column is begun */
-    unsigned parts;     /* SPLIT: of k, each of part_k but the last; D has parts * batch items */
+    unsigned parts;     /* IN_PARTS: of k, each of part_k but the last; D has parts * batch items */
     int k, part_k;
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__sm80_params;

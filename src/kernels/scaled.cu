@@ -36,13 +36,13 @@ constexpr bool TAKES_AMAX = GEMMEPI_AMAX || GEMMEPI_SCALE == FROM_TILE;
 constexpr int WORDS = WIDE * sizeof(A) < 4 ? VECTORS : VECTORS * WIDE * (int)sizeof(A) / 4;
 constexpr bool KEEPS_VALUES = WORDS <= 64 && WIDE > 1; // in registers between amax and store; else it reads again
 
-// Of the groups that a tile has: one for each row, or one alone.
+// Of the numbers, scales or amax, that a tile has: one for each row, or one alone.
 constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;
-__device__ inline int group_of(int fast, int slow) {
+__device__ inline int index_of(int fast, int slow) {
     return BY_ROWS ? K_FAST ? slow : fast : 0;
 }
 
-// The place of a group's number among those of all items.
+// A number's place among those of all items.
 __device__ inline long long place_of(const gemmepi__scaled_params &p, long long item, long long fast, long long slow) {
     long long row = K_FAST ? slow : fast, k = K_FAST ? fast : slow;
     long long rows = p.extent[K_FAST ? 1 : 0], steps = (p.extent[K_FAST ? 0 : 1] + SCALE_STEPS - 1) / SCALE_STEPS;
@@ -87,12 +87,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_sc
         y += at * p.stride_y[d];
         outer = next;
     }
-    int groups = BY_ROWS ? K_FAST ? extent_slow : extent_fast : 1, i = threadIdx.x % LANES * WIDE, j = threadIdx.x / LANES;
+    int numbers = BY_ROWS ? K_FAST ? extent_slow : extent_fast : 1, i = threadIdx.x % LANES * WIDE, j = threadIdx.x / LANES;
     int left = extent_fast - i, valid = left < WIDE ? left : WIDE;
     Words<A, WIDE> words[KEEPS_VALUES ? VECTORS : 1];
     if (threadIdx.x < TILE) {
         largest[threadIdx.x] = 0;
-        if (GEMMEPI_SCALE == GIVEN && threadIdx.x < groups)
+        if (GEMMEPI_SCALE == GIVEN && threadIdx.x < numbers)
             factor[threadIdx.x] = p.scale[place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0))];
     }
     auto load = [&](int v) -> Words<A, WIDE> {
@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_sc
         }
         __syncthreads();
     }
-    if (threadIdx.x < groups) { // the rest of largest is 0, and of factor not looked at
+    if (threadIdx.x < numbers) { // the rest of largest is 0, and of factor not looked at
         long long at = place_of(p, item, fast + (K_FAST ? 0 : threadIdx.x), slow + (K_FAST ? threadIdx.x : 0));
         if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {
             float scale = scale_from(GEMMEPI_SCALE == FROM_TILE ? largest[threadIdx.x] : ((const Magnitude *)p.amax)[at]);
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_sc
 #pragma unroll
         for (int e = 0; e < WIDE; e++) {
             if (GEMMEPI_SCALE != AS_IT_IS)
-                values[e] *= factor[group_of(i + e, row)];
+                values[e] *= factor[index_of(i + e, row)];
         }
         Run<Y, WIDE> run = run_from_acc<Y>(values);
         Y *to = y + row * p.stride_y[1] + i * p.stride_y[0];

@@ -14,7 +14,7 @@ static int sizes = 4, only = -1, kernels_taken = 0;
 
 /* A shape of the kernel for Hopper, or of those for chips from 8.0 on, which run here as well. */
 typedef struct cut {
-    const gemmepi__sm90_shape *fused;
+    const gemmepi__sm90_shape *sm90;
     const gemmepi__sm80_shape *mma;
     const gemmepi__small_shape *small;
     int engine, shape, parts, least_k;
@@ -46,9 +46,9 @@ static cut cut_at(int i) {
             c.least_k = 2 * 64 * PARTS;
         }
     } else {
-        c.fused = &gemmepi__sm90_shapes[i];
-        if (c.fused->split > 1)
-            c.least_k = 128 * c.fused->split;
+        c.sm90 = &gemmepi__sm90_shapes[i];
+        if (c.sm90->parts > 1)
+            c.least_k = 128 * c.sm90->parts;
     }
     return c;
 }
@@ -56,7 +56,7 @@ static cut cut_at(int i) {
 /* As the cut's kernel has it: TF32 is transposed for that for Hopper. */
 static gemmepi__problem cut_problem(const cut *c, const gemmepi__problem *problem, int packs[2]) {
     gemmepi__problem packed;
-    int operand, transposes = c->fused && gemmepi__is_tf32(problem);
+    int operand, transposes = c->sm90 && gemmepi__is_tf32(problem);
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         packs[operand] = transposes ? gemmepi__pack_of(problem, operand, 1) : GEMMEPI__AS_IT_LIES;
     gemmepi__pack_views(problem, packs, &packed);
@@ -70,7 +70,7 @@ static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied)
         return gemmepi__small_shape_takes(problem, c->small);
     if (c->mma)
         return gemmepi__sm80_shape_takes(problem, c->mma, 90);
-    return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->fused, applied);
+    return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->sm90, applied);
 }
 
 /* What is inside a product's plan. */
@@ -530,7 +530,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
         desc.epilogue = GEMMEPI_TANH; /* holds the numbers in their range */
         if (sums_columns)
             desc.epilogue = GEMMEPI_NONE | GEMMEPI_BGRAD;
-        else if (c.fused && c.fused->lean)
+        else if (c.sm90 && c.sm90->lean)
             desc.epilogue = GEMMEPI_SIGMOID;
         else
             desc.epilogue |= which % 2 ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;

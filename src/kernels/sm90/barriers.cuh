@@ -4,7 +4,7 @@
 //   full              stage               1, the loader, and its bytes     a stage's tiles have come    warpgroups, summers
 //   empty             stage               TELLERS of each that reads it    all have read it             the loader
 //   input_full        warp's buffer, 2    1, the elected lane, and bytes   aux or residual have come    the warp
-//   received          block, SPLIT        1, and the bytes of all blocks   the cluster's sums are here  both warpgroups
+//   received          block, PARTS        1, and the bytes of all blocks   the cluster's sums are here  both warpgroups
 //   slot_full         warpgroup, BGRAD    4, its warps                     a unit's sums are in         the warp that adds up
 //   slot_empty        warpgroup, BGRAD    1, the warp that adds up         they have been taken         the warpgroup
 //
@@ -31,7 +31,7 @@ __device__ inline void set_up_barriers(const Shared &shared) {
     }
     for (int i = 0; i < (INPUTS ? 2 * WARPS : 0); i++)
         barrier_init(shared.first + Shared::INPUT_FULL + i * 8, 1);
-    if (SPLIT > 1)
+    if (PARTS > 1)
         barrier_init(shared.received(), 1);
     for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {
         barrier_init(shared.slot_full(i), 4);

@@ -1,4 +1,4 @@
-// The epilogue of a box: a warp's 16 rows of a part, and BOX_COLUMNS columns.
+// The epilogue of a box: a warp's 16 rows of a strip, and BOX_COLUMNS columns.
 #pragma once
 #include "sm90/box_memory.cuh"
 #include "sm90/column_sums.cuh"
@@ -19,7 +19,7 @@ struct Sums_of_box {
 };
 struct Box {
     const Tile &tile;
-    int row, part, group; // the warp's first row, of the part of its rows that masks count; the first of its groups
+    int row, strip, group; // the warp's first row, of the strip of its rows that masks count; the first of its groups
     const Of_columns (&columns)[BOX_GROUPS];
     const Masks &masks;
     const Sums_of_box &sums;
@@ -32,7 +32,7 @@ struct Finisher {
     Buffers &buffers;
 };
 
-// Of a part's sums those of the columns from `group` on.
+// Of a strip's sums those of the columns from `group` on.
 __device__ inline Sums_of_box sums_of_box(const float (&sums)[TILE_N / 2], int group) {
     Sums_of_box box;
 #pragma unroll
@@ -69,7 +69,7 @@ __device__ inline void load_saved_run(const gemmepi__sm90_params &params, const 
     for (int i = 0; i < INPUT_AUX; i++)
         finisher.state.loaded_aux[i] = input_at(finisher.buffers, i, at.half, at.g);
     if (LOADS_MASK)
-        finisher.state.loaded_mask = mask_of(box.masks, box.part, at.half, box.group + at.g);
+        finisher.state.loaded_mask = mask_of(box.masks, box.strip, at.half, box.group + at.g);
     load_saved(params.epilogue, finisher.state, box.tile.item, at.row, at.column, at.valid, saved);
 }
 

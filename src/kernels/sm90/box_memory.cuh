@@ -23,7 +23,7 @@ __device__ inline Buffers buffers_of(const Shared &shared) {
             0};
 }
 
-// >>where a lane's part is: of eight rows `half`, and 32 columns `group` of the box
+// >>where a lane's run is: of eight rows `half`, and 32 columns `group` of the box
 
 __device__ inline u32 place_in_box(const Buffers &buffers, int half, int group) {
     u32 unit = BOX_GROUPS == 1 ? threadIdx.x % 4 / 2 : group * 4 + threadIdx.x % 32 / 8;

@@ -14,7 +14,7 @@ __device__ inline void load_groups(const gemmepi__sm90_params &p, const Tile &ti
 }
 
 // Sums begin with the bias of a tile's columns where BIAS_FIRST.
-__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[PARTS][TILE_N / 2]) {
+__device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums)[STRIPS][TILE_N / 2]) {
     if constexpr (!BIAS_FIRST) {
         begin_sums(sums);
     } else {
@@ -28,7 +28,7 @@ __device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums
             for (int j = 0; j < (sizeof(GEMMEPI_BIAS_TYPE) == 4 && !ALIGNED ? RUN : 0); j++)
                 asm volatile("add.f32 %0, %0, 0f80000000;" : "+f"(values[j])); // -0
 #pragma unroll
-            for (int j = 0; j < PARTS * 2 * RUN; j++) // of each part's two rows of a lane
+            for (int j = 0; j < STRIPS * 2 * RUN; j++) // of each strip's two rows of a lane
                 sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =
                     values[j % (2 * RUN) / 4 * 2 + j % 2];
         }

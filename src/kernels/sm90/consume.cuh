@@ -1,14 +1,14 @@
 // The two warpgroups that multiply: tile after tile its sums, and their epilogue box by box.
 #pragma once
 #include "sm90/multiply.cuh"
-#include "sm90/split_k.cuh"
+#include "sm90/parts.cuh"
 
 // >>a tile's epilogue
 
-// This warp's rows of a tile, in which it finishes some parts of 64.
+// This warp's rows of a tile, in which it finishes some strips of 64.
 template <int Groups> struct Rows {
     const Tile &tile;
-    int first, part; // the first part's first row, and its number
+    int first, strip; // the first strip's first row, and its number
     const Masks &masks;
     Of_columns (&columns)[Groups]; // of all boxes, or of the next
 };
@@ -20,10 +20,10 @@ struct Next_tile {
     Of_columns (&bias)[GROUPS];
 };
 
-// Boxes: columns after columns, of each the parts. IsLast: a part of the block's last tile; the other warpgroup has the other.
-template <bool IsLast, int Groups, int Parts>
+// Boxes: columns after columns, of each the strips. IsLast: a strip of the block's last tile; the other warpgroup has the other.
+template <bool IsLast, int Groups, int Strips>
 __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgroup &mine, const Finisher &finisher,
-                                    const Rows<Groups> &rows, const Next_tile &following, float (&sums)[Parts][TILE_N / 2]) {
+                                    const Rows<Groups> &rows, const Next_tile &following, float (&sums)[Strips][TILE_N / 2]) {
     const Shared &shared = mine.pipeline.shared;
     const Tile &tile = rows.tile;
     constexpr bool rolls = ROLLS || IsLast, has_all = ALL_AHEAD && !IsLast;
@@ -40,15 +40,15 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
         if (AHEAD && !has_all && i + BOX_GROUPS < GROUPS)
             load_groups(p, tile, i + BOX_GROUPS, rows.columns);
 #pragma unroll
-        for (int part = 0; part < Parts; part++) {
-            Sums_of_box box = sums_of_box(sums[part], rolls ? 0 : i);
-            Next_box next = {part + 1 < Parts || i + BOX_GROUPS < GROUPS, rows.first + (part + 1 < Parts ? part + 1 : 0) * 64,
-                             part + 1 < Parts ? i : i + BOX_GROUPS};
-            finish_box(p, finisher, {tile, rows.first + part * 64, rows.part + part, i, now, rows.masks, box, next}, column_sums);
+        for (int strip = 0; strip < Strips; strip++) {
+            Sums_of_box box = sums_of_box(sums[strip], rolls ? 0 : i);
+            Next_box next = {strip + 1 < Strips || i + BOX_GROUPS < GROUPS, rows.first + (strip + 1 < Strips ? strip + 1 : 0) * 64,
+                             strip + 1 < Strips ? i : i + BOX_GROUPS};
+            finish_box(p, finisher, {tile, rows.first + strip * 64, rows.strip + strip, i, now, rows.masks, box, next}, column_sums);
             if (HAS_BGRAD && IsLast)
-                columns_parked_in(shared.a(0), mine.pipeline.stage).park(rows.part, mine.thread, i, column_sums);
+                columns_parked_in(shared.a(0), mine.pipeline.stage).park(rows.strip, mine.thread, i, column_sums);
             if (rolls)
-                drop_first_box(sums[part]);
+                drop_first_box(sums[strip]);
         }
         if (HAS_BGRAD && !IsLast)
             leave_column_sums(shared, mine.which, mine.thread, i, column_sums);
@@ -57,11 +57,11 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
 
 // >>a block's last tile
 
-// The second part, whose sums this warpgroup has added up, or the first.
-__device__ inline void part_of_last_tile(const gemmepi__sm90_params &p, const Shared &shared, Warpgroup &mine,
+// The second strip, whose sums this warpgroup has added up, or the first.
+__device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const Shared &shared, Warpgroup &mine,
                                          const Finisher &finisher, const Next_tile &following, bool ends) {
     Tile tile = nth_tile(p, following.work, following.count);
-    int part = ends, first_row = tile.m * TILE_M + (int)(mine.thread / 32) * 16, row = first_row + part * 64;
+    int strip = ends, first_row = tile.m * TILE_M + (int)(mine.thread / 32) * 16, row = first_row + strip * 64;
     float kept[1][TILE_N / 2];
     Of_columns columns[BOX_GROUPS];
     ask_for_inputs(p, finisher.buffers, tile, row, 0);
@@ -69,7 +69,7 @@ __device__ inline void part_of_last_tile(const gemmepi__sm90_params &p, const Sh
     if (AHEAD)
         load_groups(p, tile, 0, columns);
     if (ends) {
-        float sums[PARTS][TILE_N / 2];
+        float sums[STRIPS][TILE_N / 2];
         begin_sums(following.bias, sums);
         add_up_last(shared, mine, sums, kept[0]);
     } else {
@@ -78,9 +78,9 @@ __device__ inline void part_of_last_tile(const gemmepi__sm90_params &p, const Sh
         read_parked(parked_in(shared.a(0), mine.pipeline.stage), mine.thread, kept[0]);
     }
     if (HAS_BGRAD)
-        warpgroup_meets(mine.which); // before sums are left where stages, or the other part's sums, were read
+        warpgroup_meets(mine.which); // before sums are left where stages, or the other strip's sums, were read
     finisher.state = begin_epilogue(p.epilogue, p.extras, tile.item, 0, 0);
-    finish_boxes<true, BOX_GROUPS>(p, mine, finisher, {tile, row, part, masks, columns}, following, kept);
+    finish_boxes<true, BOX_GROUPS>(p, mine, finisher, {tile, row, strip, masks, columns}, following, kept);
     if (HAS_BGRAD) {
         both_meet(); // all sums are left
         store_parked_columns(p, tile, columns_parked_in(shared.a(0), mine.pipeline.stage));
@@ -93,9 +93,9 @@ __device__ inline void part_of_last_tile(const gemmepi__sm90_params &p, const Sh
 __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
     // This warpgroup; by a shuffle, for the compiler to see that all of a warp have the same
     u32 which = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
-    u32 tiles = SPLIT > 1 ? 1 : (p.tiles - work.first + work.step - 1) / work.step;
-    int blocks = blocks_of_k(p, work.rank), first_part = PING_PONG ? 0 : (int)which * PARTS;
-    Warpgroup mine = {which, thread, tiles, first_part, blocks, Pipeline::of_reader(shared, thread, work.rank)};
+    u32 tiles = PARTS > 1 ? 1 : (p.tiles - work.first + work.step - 1) / work.step;
+    int blocks = blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
+    Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, thread, work.rank)};
     Epilogue_state state;
     Buffers buffers = buffers_of(shared);
     const Finisher finisher = {state, buffers};
@@ -114,12 +114,12 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         load_groups(p, nth_tile(p, work, count), 0, bias);
     for (; count < tiles - ends; count += TURNS) {
         Tile tile = nth_tile(p, work, count);
-        float sums[PARTS][TILE_N / 2];
+        float sums[STRIPS][TILE_N / 2];
         Of_columns columns[ALL_AHEAD ? GROUPS : BOX_GROUPS];
         begin_sums(bias, sums);
-        int row = tile.m * TILE_M + first_part * 64 + (int)(thread / 32) * 16;
+        int row = tile.m * TILE_M + first_strip * 64 + (int)(thread / 32) * 16;
         Masks masks;
-        if (SPLIT == 1) {
+        if (PARTS == 1) {
             ask_for_inputs(p, buffers, tile, row, 0);
             masks = load_masks(p, tile, row);
         }
@@ -127,7 +127,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
             load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         add_up_tile(shared, mine, sums);
         state = begin_epilogue(p.epilogue, p.extras, tile.item, 0, 0);
-        if (SPLIT > 1)
+        if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
         else
             finish_boxes<false, ALL_AHEAD ? GROUPS : BOX_GROUPS>(p, mine, finisher, {tile, row, 0, masks, columns},
@@ -137,7 +137,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
 
     // The last tile
     if (SHARES_LAST)
-        part_of_last_tile(p, shared, mine, finisher, {work, tiles - 1, bias}, ends);
+        strip_of_last_tile(p, shared, mine, finisher, {work, tiles - 1, bias}, ends);
     if (HAS_OUTPUTS) // shared memory stays until all of it is read
         wait_for_stores<0>();
 }

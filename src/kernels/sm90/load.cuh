@@ -8,7 +8,7 @@
 // Lines of a matrix beyond its end are slow to ask TMA for. So boxes that reach beyond m or n are of a map of their own, with as many
 // lines as there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.
 constexpr bool TAILS = GEMMEPI_TAILS;
-constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's part, of B where B_ROWS
+constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's share, of B where B_ROWS
 constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
 
 // Bytes of a tile's lines, of which `left` are not beyond the end.
@@ -22,7 +22,7 @@ __device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &til
     return a + b;
 }
 
-// >>this block's part
+// >>this block's share
 
 // Which of the cluster's blocks, of the same rows and of the same columns, get what this one loads.
 struct Sharers {
@@ -32,7 +32,7 @@ struct Sharers {
 // A stage to load: where this block's tiles go, its barrier, and what of the tile exists.
 struct Step {
     int block, k;
-    int rows_left, columns_left; // from this block's part of A, and from the tile's first column on
+    int rows_left, columns_left; // from this block's share of A, and from the tile's first column on
     u32 full, a, b;
 };
 
@@ -46,7 +46,7 @@ __device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi_
         load_box<Multicast>(tail, to, barrier, x, y, item, mask);
 }
 
-// m: the first row of this block's part
+// m: the first row of this block's share
 __device__ inline void load_a(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, int m, int item) {
     if (A_ROWS) {
         load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, step.rows_left, step.a, step.full, step.k, m, item, with.of_a);
@@ -77,7 +77,7 @@ __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, c
 // >>all tiles
 
 __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
-    u32 row = SPLIT > 1 ? 0 : work.rank % CLUSTER_M, column = SPLIT > 1 ? 0 : work.rank / CLUSTER_M;
+    u32 row = PARTS > 1 ? 0 : work.rank % CLUSTER_M, column = PARTS > 1 ? 0 : work.rank / CLUSTER_M;
     u16 of_a = 0, of_b = 0;
     for (int i = 0; i < CLUSTER_N; i++)
         of_a |= (u16)(1 << (row + i * CLUSTER_M));

@@ -2,7 +2,7 @@
 #pragma once
 #include "sm90/schedule.cuh"
 
-// LOADS_MASK: of a tile's columns, for two parts of 64 rows the warp's 16 of each: lane i has row i % 16 of part i / 16.
+// LOADS_MASK: of a tile's columns, for two strips of 64 rows the warp's 16 of each: lane i has row i % 16 of strip i / 16.
 constexpr int MASK_WORDS = TILE_COLUMNS / 32;
 struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {
     u32 words[MASK_WORDS];
@@ -25,11 +25,11 @@ __device__ inline Masks load_masks(const gemmepi__sm90_params &params, const Til
                 masks.words[i / 4] |= (u32)bytes[i] << i % 4 * 8;
     return masks;
 }
-// Those of this lane's row of eight, `half` of 16 of `part`, and of 32 columns.
-__device__ inline u32 mask_of(const Masks &masks, int part, int half, int group) {
+// Those of this lane's row of eight, `half` of 16 of `strip`, and of 32 columns.
+__device__ inline u32 mask_of(const Masks &masks, int strip, int half, int group) {
     u32 word = masks.words[0];
 #pragma unroll
     for (int i = 1; i < MASK_WORDS; i++)
         word = group == i ? masks.words[i] : word;
-    return __shfl_sync(0xffffffffu, word, part * 16 + half * 8 + (int)threadIdx.x % 32 / 4);
+    return __shfl_sync(0xffffffffu, word, strip * 16 + half * 8 + (int)threadIdx.x % 32 / 4);
 }

@@ -7,31 +7,31 @@
 // One of the two that multiply.
 struct Warpgroup {
     u32 which, thread, tiles; // tiles: of the block
-    int first_part; // of the tile's rows
+    int first_strip; // of the tile's rows
     int blocks;     // of a tile's k
     Pipeline pipeline;
 };
 
-// A part's rows in one of a stage's STEPS of k. adds: in the first step, to what is there; the others always do.
-__device__ inline void multiply_part(u64 a, u64 b, int step, int part, int adds, float (&sums)[PARTS][TILE_N / 2]) {
-    multiply(sums[part], a + part * (LINES_64 >> 4) + step * STEP<A_ROWS>, b + step * STEP<B_ROWS>,
+// A strip's rows in one of a stage's STEPS of k. adds: in the first step, to what is there; the others always do.
+__device__ inline void multiply_strip(u64 a, u64 b, int step, int strip, int adds, float (&sums)[STRIPS][TILE_N / 2]) {
+    multiply(sums[strip], a + strip * (LINES_64 >> 4) + step * STEP<A_ROWS>, b + step * STEP<B_ROWS>,
              step > 0 || BIAS_FIRST ? 1 : adds);
 }
 
 // sums = this warpgroup's rows of a tile, or with BIAS_FIRST to what they are. The last stage is still being read.
-__device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int first_part, int blocks,
-                              float (&sums)[PARTS][TILE_N / 2]) {
+__device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int first_strip, int blocks,
+                              float (&sums)[STRIPS][TILE_N / 2]) {
     u32 last = 0, adds = 0;
 #pragma unroll 1
     do { // there is one at least
-        u64 a = descriptor(shared.a(pipeline.stage) + first_part * LINES_64), b = descriptor(shared.b(pipeline.stage));
+        u64 a = descriptor(shared.a(pipeline.stage) + first_strip * LINES_64), b = descriptor(shared.b(pipeline.stage));
         pipeline.wait_full();
         multiply_begin();
 #pragma unroll
         for (int step = 0; step < STEPS; step++)
 #pragma unroll
-            for (int part = 0; part < PARTS; part++)
-                multiply_part(a, b, step, part, adds, sums);
+            for (int strip = 0; strip < STRIPS; strip++)
+                multiply_strip(a, b, step, strip, adds, sums);
         multiply_commit();
         multiply_wait<1>();
         pipeline.release(last, adds); // the stage before is read
@@ -42,16 +42,16 @@ __device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int firs
 }
 
 // A tile in its warpgroup's turn, and the stages told to be free.
-__device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float (&sums)[PARTS][TILE_N / 2]) {
+__device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float (&sums)[STRIPS][TILE_N / 2]) {
     if (PING_PONG)
         turn_wait(mine.which);
-    add_up(shared, mine.pipeline, mine.first_part, mine.blocks, sums);
+    add_up(shared, mine.pipeline, mine.first_strip, mine.blocks, sums);
     if (PING_PONG)
         turn_give(1 - mine.which);
     multiply_wait<0>();
 #pragma unroll
-    for (int part = 0; part < PARTS; part++)
-        sums_are_there(sums[part]);
+    for (int strip = 0; strip < STRIPS; strip++)
+        sums_are_there(sums[strip]);
     mine.pipeline.release(mine.pipeline.last());
     if (PING_PONG)
         mine.pipeline.skip(mine.blocks);
@@ -59,7 +59,7 @@ __device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float 
 
 // >>a block's last tile
 
-// Of the last blocks of k, as many as there are stages beside those for the sums, it first adds up all for the first part, and then
+// Of the last blocks of k, as many as there are stages beside those for the sums, it first adds up all for the first strip, and then
 // for the second: these are behind the other warpgroup's epilogue.
 constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;
 static_assert(!SHARES_LAST || LAST_BLOCKS > 0, "the stages have room");
@@ -71,23 +71,23 @@ __device__ inline void stages_are_left(int blocks) {
         both_meet();
 }
 
-// One part after the other, of LAST_BLOCKS, which stay in their stages; behind others if `adds`. The second's sums are still added
+// One strip after the other, of LAST_BLOCKS, which stay in their stages; behind others if `adds`. The second's sums are still added
 // up.
-__device__ inline void add_up_in_turn(const Shared &shared, Pipeline &pipeline, u32 adds, float (&sums)[PARTS][TILE_N / 2]) {
+__device__ inline void add_up_in_turn(const Shared &shared, Pipeline &pipeline, u32 adds, float (&sums)[STRIPS][TILE_N / 2]) {
     const Pipeline first = pipeline;
 #pragma unroll
-    for (int part = 0; part < PARTS; part++) {
+    for (int strip = 0; strip < STRIPS; strip++) {
         u32 add = adds;
         pipeline = first;
 #pragma unroll
         for (int block = 0; block < LAST_BLOCKS; block++) {
             u64 a = descriptor(shared.a(pipeline.stage)), b = descriptor(shared.b(pipeline.stage));
-            if (part == 0)
+            if (strip == 0)
                 pipeline.wait_full();
             multiply_begin();
 #pragma unroll
             for (int step = 0; step < STEPS; step++)
-                multiply_part(a, b, step, part, add, sums);
+                multiply_strip(a, b, step, strip, add, sums);
             add = 1;
             pipeline.advance();
         }
@@ -96,8 +96,8 @@ __device__ inline void add_up_in_turn(const Shared &shared, Pipeline &pipeline, 
     multiply_wait<1>();
 }
 
-// In `kept` the sums of the tile's second part, while those of the first are left to the other warpgroup.
-__device__ inline void add_up_last(const Shared &shared, Warpgroup &mine, float (&sums)[PARTS][TILE_N / 2],
+// In `kept` the sums of the tile's second strip, while those of the first are left to the other warpgroup.
+__device__ inline void add_up_last(const Shared &shared, Warpgroup &mine, float (&sums)[STRIPS][TILE_N / 2],
                                    float (&kept)[TILE_N / 2]) {
     Pipeline &pipeline = mine.pipeline;
     int blocks = mine.blocks, in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;
@@ -116,6 +116,6 @@ __device__ inline void add_up_last(const Shared &shared, Warpgroup &mine, float 
     park(parked_in(shared.a(0), pipeline.stage), mine.thread, sums[0]);
     both_meet(); // the sums are parked
     multiply_wait<0>();
-    sums_are_there(sums[PARTS - 1]);
-    memcpy(kept, sums[PARTS - 1], sizeof kept);
+    sums_are_there(sums[STRIPS - 1]);
+    memcpy(kept, sums[STRIPS - 1], sizeof kept);
 }

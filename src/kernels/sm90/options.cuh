@@ -14,7 +14,7 @@
 #define GEMMEPI_PING_PONG  1 // the two warpgroups take tiles by turns; else they share one
 #define GEMMEPI_CLUSTER_M  2 // blocks of a cluster along m, which share tiles of B
 #define GEMMEPI_CLUSTER_N  1
-#define GEMMEPI_SPLIT      1 // more: into as many shares k is split, which the blocks of a cluster add up; each has one tile
+#define GEMMEPI_PARTS      1 // more: k is divided into as many parts, which the blocks of a cluster add up; each has one tile
 #define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n
 #define GEMMEPI_OPERANDS   "bf16" // of A and B: "bf16", "f16" or, of F32, whose elements along k lie side by side, "tf32"
@@ -48,13 +48,13 @@ constexpr int SUMMED = GEMMEPI_SUMMED, SUMMERS = SUMMED ? 3 : 0;                
 // >>tiles and clusters
 
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N;
-constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, SPLIT = GEMMEPI_SPLIT;
-constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * SPLIT;
-constexpr int PARTS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has
+constexpr int CLUSTER_M = GEMMEPI_CLUSTER_M, CLUSTER_N = GEMMEPI_CLUSTER_N, PARTS = GEMMEPI_PARTS;
+constexpr int CLUSTER = CLUSTER_M * CLUSTER_N * PARTS;
+constexpr int STRIPS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows, that a warpgroup has
 // GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;         // of the result, of either half
 constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP; // of columns: a run of each lane
-static_assert(SPLIT == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
+static_assert(PARTS == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 
 // >>stages: tiles of A and B
 
@@ -84,10 +84,10 @@ constexpr int OUTPUTS = (IN_PLACE ? 0 : OUTPUT_D) + (STAGES_AUX ? HALVES_IN : 0)
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.
-constexpr bool AHEAD = !BIAS_FIRST && SPLIT == 1 && PARTS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
+constexpr bool AHEAD = !BIAS_FIRST && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
 constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
-// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a part of its rows each.
-constexpr bool SHARES_LAST = PING_PONG && PARTS == 2;
+// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each.
+constexpr bool SHARES_LAST = PING_PONG && STRIPS == 2;
 // One copy of the instructions for all columns, where there are many of them; and where ptxas would lack a register without: before
 // CUDA 13 for a gate of MISH with AUX of 32 bits, and from 13.0 on for the gradient of ELU.
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER >= 1300)

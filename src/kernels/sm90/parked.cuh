@@ -1,6 +1,6 @@
 // A block's last tile: sums and column sums that wait in shared memory, where the stages were, for the other warpgroup.
 //
-// Behind the last tile nothing is multiplied. The warpgroup that multiplies it leaves the first part's sums to the other one, which
+// Behind the last tile nothing is multiplied. The warpgroup that multiplies it leaves the first strip's sums to the other one, which
 // has nothing else to do, and keeps the second's.
 #pragma once
 #include "sm90/box.cuh"
@@ -44,24 +44,24 @@ __device__ inline void read_parked(const Parked &parked, u32 thread, float (&sum
 
 // >>column sums
 
-// BGRAD: each warp leaves the sums of its part of the tile's rows, those of a box's columns where the box's first four sums were, the
-// second part in the next stage.
+// BGRAD: each warp leaves the sums of its strip of the tile's rows, those of a box's columns where the box's first four sums were, the
+// second strip in the next stage.
 static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), "a warp's four are as much");
 struct Parked_columns {
-    u32 of_first, of_second; // parts
+    u32 of_first, of_second; // strips
 
-    __device__ inline u32 at(u32 part, u32 thread, int group, int half) const { // of a lane, of 32 columns
-        return (part ? of_second : of_first) + group / BOX_GROUPS * BOX_GROUPS * 4 * FOURS + thread / 32 * (FOURS / 4) +
+    __device__ inline u32 at(u32 strip, u32 thread, int group, int half) const { // of a lane, of 32 columns
+        return (strip ? of_second : of_first) + group / BOX_GROUPS * BOX_GROUPS * 4 * FOURS + thread / 32 * (FOURS / 4) +
                ((half * BOX_GROUPS + group % BOX_GROUPS) * 32 + thread % 32) * 4;
     }
-    __device__ inline void park(u32 part, u32 thread, int group, const Box_sums &sums) const {
+    __device__ inline void park(u32 strip, u32 thread, int group, const Box_sums &sums) const {
 #pragma unroll
         for (int i = 0; i < BOX_GROUPS * HALVES_OUT; i++)
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(at(part, thread, group + i / HALVES_OUT, i % HALVES_OUT)),
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(at(strip, thread, group + i / HALVES_OUT, i % HALVES_OUT)),
                          "f"(sums[i / HALVES_OUT].sum(i % HALVES_OUT))
                          : "memory");
     }
-    // of all warps and both parts
+    // of all warps and both strips
     __device__ inline Acc sum(u32 lane, int group, int half) const {
         Acc of[4];
 #pragma unroll

@@ -5,7 +5,7 @@
 // Whom a reader's thread tells, of TELLERS, that it has left a stage.
 __device__ inline u32 told_by(u32 thread, u32 rank) {
     u32 row = rank % CLUSTER_M, column = rank / CLUSTER_M, other = thread - CLUSTER_N;
-    return SPLIT > 1            ? rank
+    return PARTS > 1            ? rank
            : thread < CLUSTER_N ? row + thread * CLUSTER_M
                                 : column * CLUSTER_M + (other >= row ? other + 1 : other);
 }

@@ -1,4 +1,4 @@
-// Which tiles a block takes, and which share of k.
+// Which tiles a block takes, and which part of k.
 #pragma once
 #include "sm90/options.cuh"
 
@@ -26,7 +26,7 @@ __device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
     u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
     u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;
     u32 column = within / height, row = first + within - column * height;
-    u32 place = SPLIT > 1 ? 0 : rank;
+    u32 place = PARTS > 1 ? 0 : rank;
     return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};
 }
 
@@ -35,15 +35,15 @@ __device__ inline Tile nth_tile(const gemmepi__sm90_params &p, const Work &work,
     return tile_of(p, work.first + nth * work.step, work.rank);
 }
 
-// The blocks of TILE_K that this block adds up: of a SPLIT k a share.
-__device__ inline int begin_of_k(const gemmepi__sm90_params &p, u32 share) {
-    return SPLIT > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * share / SPLIT) : 0;
+// The blocks of TILE_K that this block adds up: of k in PARTS a part.
+__device__ inline int begin_of_k(const gemmepi__sm90_params &p, u32 part) {
+    return PARTS > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / PARTS) : 0;
 }
-__device__ inline int end_of_k(const gemmepi__sm90_params &p, u32 share) {
-    return SPLIT > 1 ? begin_of_k(p, share + 1) : (p.k + TILE_K - 1) / TILE_K;
+__device__ inline int end_of_k(const gemmepi__sm90_params &p, u32 part) {
+    return PARTS > 1 ? begin_of_k(p, part + 1) : (p.k + TILE_K - 1) / TILE_K;
 }
-__device__ inline int blocks_of_k(const gemmepi__sm90_params &p, u32 share) {
-    return end_of_k(p, share) - begin_of_k(p, share);
+__device__ inline int blocks_of_k(const gemmepi__sm90_params &p, u32 part) {
+    return end_of_k(p, part) - begin_of_k(p, part);
 }
 
 // The column of op(B) that is line `line` of the tile.

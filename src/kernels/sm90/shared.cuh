@@ -16,8 +16,8 @@ struct Shared {
     static constexpr u32 EMPTY = FULL + STAGES * 8;
     static constexpr u32 INPUT_FULL = EMPTY + STAGES * 8;
     static constexpr u32 RECEIVED = INPUT_FULL + WARPS * 16;
-    // SUMMED with SPLIT: the totals of 16 lines of each summer, in F64; BGRAD: slots and their barriers; never both
-    static constexpr u32 TOTALS = RECEIVED + (SPLIT > 1 ? 16 : 0);
+    // SUMMED with PARTS: the totals of 16 lines of each summer, in F64; BGRAD: slots and their barriers; never both
+    static constexpr u32 TOTALS = RECEIVED + (PARTS > 1 ? 16 : 0);
     static constexpr u32 SLOTS = TOTALS;
     static constexpr u32 SLOT_FULL = SLOTS + CONSUMERS * SLOT_BYTES;
     static constexpr u32 SLOT_EMPTY = SLOT_FULL + CONSUMERS * 8;

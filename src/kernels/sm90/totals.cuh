@@ -67,7 +67,7 @@ __device__ inline void add_stage(u32 lane, Slice_totals &totals) {
                      : "=r"(words[i][0]), "=r"(words[i][1]), "=r"(words[i][2]), "=r"(words[i][3])
                      : "r"(slice_at(lane, i))
                      : "memory");
-    float parts[4] = {};
+    float sums[4] = {};
 #pragma unroll
     for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -75,14 +75,14 @@ __device__ inline void add_stage(u32 lane, Slice_totals &totals) {
             float low, high;
             to_floats(words[i][j], low, high);
             if (SUMMED_ROWS) {
-                parts[j] += low + high;
+                sums[j] += low + high;
             } else {
                 totals.at[SUMMED_ROWS ? 0 : j * 2] += low;
                 totals.at[SUMMED_ROWS ? 0 : j * 2 + 1] += high;
             }
         }
     if (SUMMED_ROWS)
-        totals.at[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+        totals.at[0] += (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 // Of the lanes together: which line's total this lane has then, if any, and that total.
@@ -120,7 +120,7 @@ __device__ inline void store_total(const gemmepi__sm90_params &p, const Tile &ti
         store_total_at(p, tile.item, at, total);
 }
 
-// SPLIT: each block has totals of its share of k, which the first adds up, always in the same order.
+// PARTS: each block has totals of its part of k, which the first adds up, always in the same order.
 __device__ inline void leave_total(const Shared &shared, int summer, double total) {
     if (line_of_total() >= 0)
         asm volatile("st.shared.f64 [%0], %1;" ::"r"(shared.total(summer, line_of_total())), "d"(total) : "memory");
@@ -131,7 +131,7 @@ __device__ inline void store_totals(const gemmepi__sm90_params &p, const Shared 
     if (slice < 0 || line_of_total() < 0)
         return;
 #pragma unroll 1
-    for (int block = 0; block < SPLIT; block++) {
+    for (int block = 0; block < PARTS; block++) {
         double of_block;
         asm volatile("ld.shared::cluster.f64 %0, [%1];"
                      : "=d"(of_block)
@@ -169,7 +169,7 @@ __device__ inline void add_operand(const gemmepi__sm90_params &p, const Shared &
         if (slice < 0)
             continue;
         double total = total_of_slice(totals);
-        if (SPLIT > 1)
+        if (PARTS > 1)
             leave_total(shared, summer, total);
         else if (line_of_total() >= 0)
             store_total(p, tile_of(p, t, work.rank), slice * 16 + line_of_total(), total);

@@ -87,10 +87,10 @@ __device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {
 }
 
 // ptxas before CUDA 13 serialises wgmma whose first sums were never set, though it does not read them.
-__device__ inline void begin_sums(float (&sums)[PARTS][TILE_N / 2]) {
+__device__ inline void begin_sums(float (&sums)[STRIPS][TILE_N / 2]) {
     if (__CUDACC_VER_MAJOR__ < 13)
 #pragma unroll
-        for (int i = 0; i < PARTS * TILE_N / 2; i++)
+        for (int i = 0; i < STRIPS * TILE_N / 2; i++)
             sums[i / (TILE_N / 2)][i % (TILE_N / 2)] = 0;
 }
 

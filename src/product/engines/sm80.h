@@ -277,7 +277,7 @@ static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__pro
                     shape->blocks);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
-    gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n", mma->parts > 1);
+    gemmepi__append(text, "#define GEMMEPI_IN_PARTS %d\n", mma->parts > 1);
     gemmepi__append_lines(text, problem);
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
@@ -294,7 +294,7 @@ static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const g
                          dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
                              ? "TF32"
                              : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-                         mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_split" : "",
+                         mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
 }

@@ -23,7 +23,7 @@ typedef struct gemmepi__sm90_shape {
     short tile_m, tile_n; /* of a block */
     short ping_pong;      /* its two warpgroups take a tile each in turns, else they share one */
     short cluster_m, cluster_n;
-    short split; /* blocks that add up a tile, each a part of k */
+    short parts; /* blocks that add up a tile, each a part of k */
     short lean;  /* no registers are left for more than BIAS and an activation */
 } gemmepi__sm90_shape;
 
@@ -229,16 +229,16 @@ static unsigned gemmepi__sm90_stage_bytes(const gemmepi__sm90_shape *shape) {
 #define GEMMEPI__SM90_BOXES (GEMMEPI__SM90_WARPS * GEMMEPI__SM90_BOX_M * GEMMEPI__SM90_LINE)
 
 /* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
-static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
-    return (gemmepi__has(problem, GEMMEPI_GATED) || (fused->loaded & 2)) && (fused->staged & 1) &&
-           (fused->loaded & 1) && !(fused->copied & 1) &&
+static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
+    return (gemmepi__has(problem, GEMMEPI_GATED) || (sm90->loaded & 2)) && (sm90->staged & 1) &&
+           (sm90->loaded & 1) && !(sm90->copied & 1) &&
            gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
 }
 
-static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
-    int replaces = gemmepi__replaces_aux(problem, fused);
-    return (unsigned)((fused->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
-                      (fused->staged & 2 ? gemmepi__halves_aside(problem) : 0));
+static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
+    int replaces = gemmepi__replaces_aux(problem, sm90);
+    return (unsigned)((sm90->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
+                      (sm90->staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
 static unsigned gemmepi__loaded_matrices(const gemmepi__problem *problem, int loaded) {
@@ -253,34 +253,34 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GEMMEPI__SM90_PAIR : 0;
 }
 
-static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
-    unsigned stage = gemmepi__sm90_stage_bytes(&fused->shape) + GEMMEPI__SM90_PAIR;
-    unsigned boxes = (unsigned)fused->buffers * gemmepi__staged_matrices(problem, fused) +
-                     2 * gemmepi__loaded_matrices(problem, fused->loaded);
-    unsigned divided = fused->shape.split > 1 ? GEMMEPI__SM90_PAIR : 0;
-    unsigned sums = fused->summed ? GEMMEPI__SM90_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
-    return (unsigned)fused->stages * stage + boxes * GEMMEPI__SM90_BOXES +
+static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
+    unsigned stage = gemmepi__sm90_stage_bytes(&sm90->shape) + GEMMEPI__SM90_PAIR;
+    unsigned boxes = (unsigned)sm90->buffers * gemmepi__staged_matrices(problem, sm90) +
+                     2 * gemmepi__loaded_matrices(problem, sm90->loaded);
+    unsigned divided = sm90->shape.parts > 1 ? GEMMEPI__SM90_PAIR : 0;
+    unsigned sums = sm90->summed ? GEMMEPI__SM90_SUMMERS * 16 * 8 : gemmepi__slot_bytes(problem);
+    return (unsigned)sm90->stages * stage + boxes * GEMMEPI__SM90_BOXES +
            GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
 }
 
 /* Sets both, and returns the stages. */
-static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__sm90 *fused, int buffers) {
-    fused->buffers = buffers;
-    fused->stages = GEMMEPI__SM90_STAGES;
-    while (gemmepi__sm90_shared(problem, fused) > GEMMEPI__SM90_SHARED)
-        fused->stages--;
-    return fused->stages;
+static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__sm90 *sm90, int buffers) {
+    sm90->buffers = buffers;
+    sm90->stages = GEMMEPI__SM90_STAGES;
+    while (gemmepi__sm90_shared(problem, sm90) > GEMMEPI__SM90_SHARED)
+        sm90->stages--;
+    return sm90->stages;
 }
 
 /* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
    H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
    where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
-static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90 *fused) {
-    int enough = fused->shape.tile_n > 128 ? 4 : gemmepi__k_is_short(problem) ? 5 : 6;
-    int most = fused->staged == fused->copied ? 1 : 2; /* one that is copied is free at once */
-    int stages = gemmepi__most_stages(problem, fused, most);
-    if (stages < enough && most == 2 && gemmepi__most_stages(problem, fused, 1) == stages)
-        fused->buffers = 2;
+static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90 *sm90) {
+    int enough = sm90->shape.tile_n > 128 ? 4 : gemmepi__k_is_short(problem) ? 5 : 6;
+    int most = sm90->staged == sm90->copied ? 1 : 2; /* one that is copied is free at once */
+    int stages = gemmepi__most_stages(problem, sm90, most);
+    if (stages < enough && most == 2 && gemmepi__most_stages(problem, sm90, 1) == stages)
+        sm90->buffers = 2;
 }
 
 /* Whether all of a tile's bias is loaded before its sums: else that of a box of columns while the box before it is computed, whose
@@ -288,11 +288,11 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90
    one of GELU_TANH with AUX and without, of SILU with AUX nothing, and one or two of NONE and RELU, whose sums else begin with the
    bias; where k is 2048 or more it costs up to 3. GELU_ERF's sums better begin with it, and beside AUX other activations lack
    registers. */
-static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
     const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
                             GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-    return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && fused->applied &&
-           fused->shape.ping_pong && fused->shape.tile_n == 128 && (fused->staged & 1) &&
+    return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && sm90->applied &&
+           sm90->shape.ping_pong && sm90->shape.tile_n == 128 && (sm90->staged & 1) &&
            gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
            (gemmepi__has(problem, GEMMEPI_AUX)
                 ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
@@ -301,18 +301,18 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
 
 /* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
    anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. */
-static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *fused) {
+static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
     const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
     uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
-    if (!fused->applied || fused->shape.split > 1)
+    if (!sm90->applied || sm90->shape.parts > 1)
         return 0;
     if ((epilogue & anew) == anew)
         return 1;
     return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
            (!gemmepi__activation_costs(epilogue) ||
             gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
-           !gemmepi__wants_exact(problem) && fused->shape.tile_n <= 128 &&
-           !gemmepi__loads_bias_ahead(problem, fused);
+           !gemmepi__wants_exact(problem) && sm90->shape.tile_n <= 128 &&
+           !gemmepi__loads_bias_ahead(problem, sm90);
 }
 
 /* Whether the lane that speaks to TMA is found by elect.sync: else the compiler puts each of TMA's instructions into a loop over
@@ -367,7 +367,7 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0; /* a register is missing: GELU_ERF spills three */
     if (shape->tile_n > 192 && (!all_staged || backward))
         return 0; /* an epilogue behind nothing, at its slowest */
-    return steps >= 2 * shape->split || shape->split == 1;
+    return steps >= 2 * shape->parts || shape->parts == 1;
 }
 
 #define GEMMEPI__STORING_CYCLES 12
@@ -390,7 +390,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     return cycles;
 }
 
-/* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every group of
+/* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every set of
    multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
 static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
     int64_t blocks = context->multiprocessors;
@@ -400,7 +400,7 @@ static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int clus
 }
 
 static int gemmepi__cluster_blocks(const gemmepi__sm90_shape *shape) {
-    return shape->cluster_m * shape->cluster_n * shape->split;
+    return shape->cluster_m * shape->cluster_n * shape->parts;
 }
 
 /* Tiles of a block, of which some have one less. */
@@ -466,15 +466,15 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double megahertz = gemmepi__chip_of(context->arch)->megahertz;
     double waves = (double)gemmepi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
-    double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->split);
+    double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
     double multiply = area * GEMMEPI__SM90_LINE / (0.92 * 4096);
     double load = gemmepi__load_cycles(problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 500;
     int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
                 !gemmepi__activation_costs(problem->epilogue);
-    double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->split;
+    double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->parts;
     double slowed =
-        (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->split) * (shape->tile_n > 128 ? 0.7 : 0.5);
+        (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->parts) * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 2850, tile = steps * multiply + 500;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
         !gemmepi__gains_side_by_side(problem, shape))
@@ -483,7 +483,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->split > 1 ? 900 + 450 * log2((double)shape->split) : 0));
+        cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 450 * log2((double)shape->parts) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__sm90_summed(problem, shape, applied))
@@ -621,62 +621,62 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
    up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
 static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-                                         gemmepi__sm90 *fused) {
+                                         gemmepi__sm90 *sm90) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    const gemmepi__sm90_shape *shape = &fused->shape;
+    const gemmepi__sm90_shape *shape = &sm90->shape;
     const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
               read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
     int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
-    int moved = fused->staged - fused->copied;
-    int result = gemmepi__map_operand(driver, problem, a, a_box, &fused->params.a);
+    int moved = sm90->staged - sm90->copied;
+    int result = gemmepi__map_operand(driver, problem, a, a_box, &sm90->params.a);
     if (!result)
-        result = gemmepi__map_operand(driver, problem, b, b_box, &fused->params.b);
-    if (!result && fused->last_a)
-        result = gemmepi__map_operand(driver, problem, a, fused->last_a, &fused->params.a_tail);
-    if (!result && fused->last_b)
-        result = gemmepi__map_operand(driver, problem, b, fused->last_b, &fused->params.b_tail);
+        result = gemmepi__map_operand(driver, problem, b, b_box, &sm90->params.b);
+    if (!result && sm90->last_a)
+        result = gemmepi__map_operand(driver, problem, a, sm90->last_a, &sm90->params.a_tail);
+    if (!result && sm90->last_b)
+        result = gemmepi__map_operand(driver, problem, b, sm90->last_b, &sm90->params.b_tail);
     if (!result && moved & 1)
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
-                                     gemmepi__halves_out(problem), written, &fused->params.d);
-    if (!result && (moved & 2 || fused->loaded & 1))
+                                     gemmepi__halves_out(problem), written, &sm90->params.d);
+    if (!result && (moved & 2 || sm90->loaded & 1))
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-                                     gemmepi__halves_aside(problem), fused->loaded & 1 ? read : written,
-                                     &fused->params.aux);
-    if (!result && (fused->loaded & 2))
+                                     gemmepi__halves_aside(problem), sm90->loaded & 1 ? read : written,
+                                     &sm90->params.aux);
+    if (!result && (sm90->loaded & 2))
         result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
-                                     gemmepi__halves_out(problem), read, &fused->params.residual);
+                                     gemmepi__halves_out(problem), read, &sm90->params.residual);
     return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
-static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                          const gemmepi__sm90 *fused) {
-    const gemmepi__sm90_shape *shape = &fused->shape;
+static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                         const gemmepi__sm90 *sm90) {
+    const gemmepi__sm90_shape *shape = &sm90->shape;
     gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
     gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
                     shape->tile_n);
-    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", fused->stages,
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", sm90->stages,
                     shape->ping_pong);
     gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
                     shape->cluster_n);
-    gemmepi__append(text, "#define GEMMEPI_SPLIT %d\n#define GEMMEPI_BUFFERS %d\n", shape->split,
-                    fused->buffers);
-    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", fused->staged,
-                    fused->loaded);
-    gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", fused->copied,
-                    gemmepi__loads_bias_ahead(problem, fused));
+    gemmepi__append(text, "#define GEMMEPI_PARTS %d\n#define GEMMEPI_BUFFERS %d\n", shape->parts,
+                    sm90->buffers);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", sm90->staged,
+                    sm90->loaded);
+    gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", sm90->copied,
+                    gemmepi__loads_bias_ahead(problem, sm90));
     gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
-                    gemmepi__begins_with_bias(problem, fused), gemmepi__elects_lane(problem));
+                    gemmepi__begins_with_bias(problem, sm90), gemmepi__elects_lane(problem));
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
-                    gemmepi__box_bits(problem) == 32 ? 1 : 2, fused->tails);
-    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", fused->applied,
-                    gemmepi__sm90_shared(problem, fused));
+                    gemmepi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->applied,
+                    gemmepi__sm90_shared(problem, sm90));
     gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
                     !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
-    if (fused->summed)
+    if (sm90->summed)
         gemmepi__append(text,
                         "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
                         "#define GEMMEPI_SUMS_ADD %d\n",
-                        fused->summed,
+                        sm90->summed,
                         gemmepi__sums_items(problem) ? "F64"
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
@@ -684,45 +684,45 @@ static void gemmepi__append_fused_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__append_operands(text, problem);
 }
 
-static gemmepi_status gemmepi__get_fused_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                                                gemmepi__sm90 *fused) {
+static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                               gemmepi__sm90 *sm90) {
     int dtype = problem->common;
     char prologue[2048], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__append_fused_defines(&text, problem, fused);
-    gemmepi__name_kernel(&fused->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+    gemmepi__append_sm90_defines(&text, problem, sm90);
+    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s",
                          dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-                         fused->shape.tile_m, fused->shape.tile_n, fused->shape.split > 1 ? "_split" : "",
+                         sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, dtype, words));
-    return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &fused->launch);
+    return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
 }
 
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
-                            gemmepi__sm90 *fused) {
-    fused->shape = *shape;
-    fused->applied = applied;
-    fused->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
-    fused->copied = fused->staged - gemmepi__sm90_moved(problem);
-    fused->loaded = gemmepi__sm90_loaded(problem);
-    fused->summed = gemmepi__sm90_summed(problem, shape, applied);
-    fused->tails = gemmepi__sm90_tails(problem, shape);
-    if (fused->tails && !problem->views[GEMMEPI__A].transposed)
-        fused->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
-    if (fused->tails && problem->views[GEMMEPI__B].transposed)
-        fused->last_b = gemmepi__last_lines(gemmepi__half_columns(problem), gemmepi__b_box(problem, shape));
-    gemmepi__share_memory(problem, fused);
+                            gemmepi__sm90 *sm90) {
+    sm90->shape = *shape;
+    sm90->applied = applied;
+    sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
+    sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
+    sm90->loaded = gemmepi__sm90_loaded(problem);
+    sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
+    sm90->tails = gemmepi__sm90_tails(problem, shape);
+    if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
+        sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
+    if (sm90->tails && problem->views[GEMMEPI__B].transposed)
+        sm90->last_b = gemmepi__last_lines(gemmepi__half_columns(problem), gemmepi__b_box(problem, shape));
+    gemmepi__share_memory(problem, sm90);
 }
 
 static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
-                                            gemmepi__sm90 *fused) {
-    const gemmepi__sm90_shape *shape = &fused->shape;
-    gemmepi__sm90_params *params = &fused->params;
+                                            gemmepi__sm90 *sm90) {
+    const gemmepi__sm90_shape *shape = &sm90->shape;
+    gemmepi__sm90_params *params = &sm90->params;
     int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
     int64_t tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns), most;
     if (tiles <= 0 || tiles > INT_MAX / cluster)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-    most = shape->split > 1 ? tiles /* those of a split do not stay */
+    most = shape->parts > 1 ? tiles /* those of parts do not stay */
                             : gemmepi__resident_blocks(context, (int)cluster) / cluster;
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
@@ -731,55 +731,55 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     params->k = (int)problem->k;
     params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
     params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
-    fused->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
-    fused->launch.threads_x = GEMMEPI__SM90_THREADS;
-    fused->launch.threads_y = 1;
-    fused->launch.shared = gemmepi__sm90_shared(problem, fused);
+    sm90->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
+    sm90->launch.threads_x = GEMMEPI__SM90_THREADS;
+    sm90->launch.threads_y = 1;
+    sm90->launch.shared = gemmepi__sm90_shared(problem, sm90);
     return GEMMEPI_OK;
 }
 
 /* What is left of bias_grad when the kernel has run. */
 static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__sm90 *fused) {
+                                           gemmepi__sm90 *sm90) {
     const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
-    if (!fused->summed)
-        return gemmepi__build_sums(context, problem, fused->params.epilogue.row_tiles, &fused->sums);
-    fused->params.sum_tiles = (int)gemmepi__tiles_across(problem, &fused->shape);
-    fused->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
+    if (!sm90->summed)
+        return gemmepi__build_sums(context, problem, sm90->params.epilogue.row_tiles, &sm90->sums);
+    sm90->params.sum_tiles = (int)gemmepi__tiles_across(problem, &sm90->shape);
+    sm90->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
     if (!gemmepi__sums_items(problem))
         return GEMMEPI_OK;
-    return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &fused->sums);
+    return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->sums);
 }
 
 /* As a shape that takes it. */
 static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__candidate *candidate, void *built) {
     const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
-    gemmepi__sm90 *fused = (gemmepi__sm90 *)built;
+    gemmepi__sm90 *sm90 = (gemmepi__sm90 *)built;
     gemmepi_status status;
-    memset(fused, 0, sizeof *fused);
-    gemmepi__cut_up(problem, shape, candidate->applied, fused);
-    gemmepi__fill_epilogue(problem, &fused->params.epilogue, fused->params.extras);
-    fused->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
-    fused->partial_bytes = gemmepi__line_bytes(problem, fused->params.epilogue.row_tiles);
-    status = gemmepi__lay_out_grid(context, problem, fused);
+    memset(sm90, 0, sizeof *sm90);
+    gemmepi__cut_up(problem, shape, candidate->applied, sm90);
+    gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras);
+    sm90->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
+    sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
+    status = gemmepi__lay_out_grid(context, problem, sm90);
     if (!status)
-        status = gemmepi__make_maps(&context->driver, problem, fused);
+        status = gemmepi__make_maps(&context->driver, problem, sm90);
     if (!status)
-        status = gemmepi__get_fused_kernel(context, problem, fused);
+        status = gemmepi__get_sm90_kernel(context, problem, sm90);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__finish_sums(context, problem, fused);
+        status = gemmepi__finish_sums(context, problem, sm90);
     return status;
 }
 
 static void gemmepi__sm90_describe(const void *built, gemmepi__built_details *details) {
-    const gemmepi__sm90 *fused = (const gemmepi__sm90 *)built;
-    details->launch = &fused->launch;
+    const gemmepi__sm90 *sm90 = (const gemmepi__sm90 *)built;
+    details->launch = &sm90->launch;
     details->pass = NULL;
-    details->sums = &fused->sums;
-    details->tile_m = fused->shape.tile_m;
-    details->tile_n = fused->shape.tile_n;
-    details->workspace_size = gemmepi__round_up(fused->partial_bytes, 256) + fused->sums.partial_bytes;
+    details->sums = &sm90->sums;
+    details->tile_m = sm90->shape.tile_m;
+    details->tile_n = sm90->shape.tile_n;
+    details->workspace_size = gemmepi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes;
 }
 
 /* >>running */
@@ -792,39 +792,39 @@ static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map
 static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
                                         const void *built, const gemmepi__arguments *arguments,
                                         char *workspace, gemmepi_stream stream) {
-    const gemmepi__sm90 *fused = (const gemmepi__sm90 *)built;
+    const gemmepi__sm90 *sm90 = (const gemmepi__sm90 *)built;
     const gemmepi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
-    char *between = gemmepi__past(workspace, fused->partial_bytes);
+    char *between = gemmepi__past(workspace, sm90->partial_bytes);
     uint64_t space[(sizeof(gemmepi__sm90_params) + 128) / sizeof(uint64_t)];
     gemmepi__sm90_params *params = (gemmepi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    int moved = fused->staged - fused->copied, result;
+    int moved = sm90->staged - sm90->copied, result;
     if (status)
         return status;
-    memcpy(params, &fused->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, fused->applied, workspace, &params->epilogue, params->extras);
-    if (fused->summed)
-        params->sums = fused->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
+    memcpy(params, &sm90->params, sizeof *params);
+    gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras);
+    if (sm90->summed)
+        params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
     if (!result)
         result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
-    if (!result && fused->last_a)
+    if (!result && sm90->last_a)
         result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
-    if (!result && fused->last_b)
+    if (!result && sm90->last_b)
         result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
     if (!result && moved & 1)
         result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
-    if (!result && (moved & 2 || fused->loaded & 1))
+    if (!result && (moved & 2 || sm90->loaded & 1))
         result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
-    if (!result && (fused->loaded & 2))
+    if (!result && (sm90->loaded & 2))
         result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
     if (result)
         return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-    status = gemmepi__launch_kernel(context, &fused->launch, params, "the product", stream);
+    status = gemmepi__launch_kernel(context, &sm90->launch, params, "the product", stream);
     if (status)
         return status;
-    return gemmepi__run_sums(context, &fused->sums, arguments, workspace, between, stream);
+    return gemmepi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
 }
 
 /* >>in words */
@@ -835,8 +835,8 @@ static void gemmepi__sm90_explain(const gemmepi__problem *problem, const void *b
     gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
                     sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
                     shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
-    if (shape->split > 1)
-        gemmepi__append(text, "each by %d blocks that divide k\n", shape->split);
+    if (shape->parts > 1)
+        gemmepi__append(text, "each by %d blocks that divide k\n", shape->parts);
     else
         gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (sm90->summed)

@@ -1,14 +1,14 @@
-// SPLIT: the blocks of a cluster add up a share of k each, and exchange their sums at the end.
+// PARTS: the blocks of a cluster add up a part of k each, and exchange their sums at the end.
 //
 // The boxes of a tile that exist go in turn to the blocks, in these to their warps. Each block sends its sums of a box to the block
 // that finishes it, where the stages were, and a barrier there counts their bytes.
 #pragma once
 #include "sm90/box.cuh"
 
-static_assert(SPLIT == 1 || PARTS == 1, "a warp has 16 rows");
+static_assert(PARTS == 1 || STRIPS == 1, "a warp has 16 rows");
 constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8; // a lane's sums, four at a time
 constexpr u32 SENT_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);
-static_assert(SPLIT == 1 || (BOXES % SPLIT == 0 && BOXES * SENT_BYTES <= STAGES * STAGE_BYTES), "the stages have room for them");
+static_assert(PARTS == 1 || (BOXES % PARTS == 0 && BOXES * SENT_BYTES <= STAGES * STAGE_BYTES), "the stages have room for them");
 constexpr bool SENDS_ASYNC = COMPILER >= 1201; // 12.0 knows no st.async
 
 // Of a tile, those that exist.
@@ -22,7 +22,7 @@ __device__ inline Box_counts boxes_of(const gemmepi__sm90_params &p, const Tile 
 }
 // Of a block's nth box the sums from another, in the block's shared memory.
 __device__ inline u32 received_at(u32 nth, u32 from) {
-    return Shared::STAGE + (nth * SPLIT + from) * SENT_BYTES + threadIdx.x % 32 * 16;
+    return Shared::STAGE + (nth * PARTS + from) * SENT_BYTES + threadIdx.x % 32 * 16;
 }
 
 // Of a box, to a place and a barrier in shared memory of a block of the cluster.
@@ -46,12 +46,12 @@ __device__ inline void send_sums(const gemmepi__sm90_params &p, const Tile &tile
     Box_counts boxes = boxes_of(p, tile);
     u32 row = threadIdx.x / 32 - 4;
     if (SENDS_ASYNC && threadIdx.x == WARPGROUP)
-        barrier_expect(shared.received(), (boxes.rows * boxes.columns + SPLIT - 1 - rank) / SPLIT * SPLIT * SENT_BYTES);
+        barrier_expect(shared.received(), (boxes.rows * boxes.columns + PARTS - 1 - rank) / PARTS * PARTS * SENT_BYTES);
 #pragma unroll
     for (int group = 0; group < GROUPS; group += BOX_GROUPS) {
         u32 i = group / BOX_GROUPS * boxes.rows + row;
-        Shared there = {address_in(shared.first, i % SPLIT)};
-        u32 to = there.first + received_at(i / SPLIT, rank);
+        Shared there = {address_in(shared.first, i % PARTS)};
+        u32 to = there.first + received_at(i / PARTS, rank);
         Sums_of_box box = sums_of_box(sums, group);
         if (row >= boxes.rows || group / BOX_GROUPS >= boxes.columns)
             continue;
@@ -63,7 +63,7 @@ __device__ inline void send_sums(const gemmepi__sm90_params &p, const Tile &tile
 __device__ inline void add_received(const Shared &shared, u32 nth, Sums_of_box &box) {
     box = {};
 #pragma unroll 1
-    for (u32 block = 0; block < SPLIT; block++)
+    for (u32 block = 0; block < PARTS; block++)
 #pragma unroll
         for (int j = 0; j < FOURS_OF_BOX; j++) {
             float *four = box.at[j / (BOX_COLUMNS / 8)][j % (BOX_COLUMNS / 8)], x[4];
@@ -81,8 +81,8 @@ __device__ inline void add_received(const Shared &shared, u32 nth, Sums_of_box &
 __device__ inline void finish_received(const gemmepi__sm90_params &p, const Finisher &finisher, const Tile &tile,
                                        const Shared &shared, u32 rank) {
     Box_counts boxes = boxes_of(p, tile);
-    for (u32 nth = threadIdx.x / 32 - 4; nth * SPLIT + rank < boxes.rows * boxes.columns; nth += WARPS) {
-        u32 i = nth * SPLIT + rank;
+    for (u32 nth = threadIdx.x / 32 - 4; nth * PARTS + rank < boxes.rows * boxes.columns; nth += WARPS) {
+        u32 i = nth * PARTS + rank;
         int group = (int)(i / boxes.rows) * BOX_GROUPS, row = tile.m * TILE_M + (int)(i % boxes.rows) * 16;
         Of_columns columns[BOX_GROUPS];
         load_groups(p, tile, group, columns);
@@ -95,7 +95,7 @@ __device__ inline void finish_received(const gemmepi__sm90_params &p, const Fini
     }
 }
 
-// A tile whose shares are summed: all blocks send, then finish.
+// A tile whose parts are summed: all blocks send, then finish.
 __device__ inline void exchange_sums(const gemmepi__sm90_params &p, const Finisher &finisher, const Tile &tile,
                                      const Shared &shared, u32 rank, const float (&sums)[TILE_N / 2]) {
     cluster_meets(); // all have left their stages
