@@ -101,7 +101,7 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
     double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
                   (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
                   context->multiprocessors;
-    double finish = area / 128 * (gated ? GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem));
+    double finish = 1000 + area / 128 * (gated ? GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem));
     if (each < 1)
         each = 1;
     return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
