@@ -21,7 +21,7 @@
        GEMMEPI_NODISCARD  marks gemmepi_status; empty turns off the warning of a status that nobody looks at
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
        GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE  leave out layers, and, together, element-wise operations
-       GEMMEPI_NO_SM80, GEMMEPI_NO_SM90           leave out the route fused's kernel for Ampere and later, for Hopper
+       GEMMEPI_NO_SM80, GEMMEPI_NO_SM90           leave out the route fused's kernels for Ampere and later, for Hopper
 
    A WHOLE PROGRAM, D = gelu(A B + bias)
 
@@ -674,7 +674,7 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 
 /* >>answers */
 
-/* Of FUSED, LT and SPLIT a plan takes the one of the least estimate that can run the problem, PLAIN where none can. Fastest are
+/* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known. Fastest are
    operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down to the
    element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
 typedef enum gemmepi_route {
@@ -682,13 +682,13 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host */
-    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what cuBLASLt does not */
+    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what others do not and small products */
     GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line */
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
     GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
-    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours */
+    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
 } gemmepi_route;
 
 typedef enum gemmepi_plan_kind {
@@ -947,8 +947,8 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
    operations tile_m and tile_n are the extents of a tile. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
 
-/* In words: the problem, the route taken, and for every other route the rule that ruled it out; of a layer's backward the steps
-   in their order. Writes at most size bytes with the final zero (text may be NULL if size is 0), returns the length of the whole
+/* In words: the problem, the route taken, why each other route was not, and, where estimates are known, all that it was chosen from with
+   theirs; of a layer's backward the steps in their order. Writes at most size bytes with the final zero (text may be NULL if size is 0), returns the length of the whole
    text without it, 0 for a NULL plan. */
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size);
 
@@ -8014,11 +8014,11 @@ static const gemmepi__source gemmepi__sources[] = {
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
 {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 30\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\n"
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\n"
 "store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"sm90/barriers.cuh",
 {
-"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 19\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
+"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 26\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
 "asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4+warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\nDEVICE void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP +SUMMERS*32): \"memory\");\n}\n"}},
 {"sm90/box.cuh",
 {
@@ -12074,9 +12074,10 @@ typedef struct gemmepi__candidate {
   const char *otherwise; /* what explain says of it where it could run the problem and another does */
 } gemmepi__candidate;
 
-#define GEMMEPI__ANY_ENGINE      (-1)
-#define GEMMEPI__NEVER           1e300 /* microseconds */
-#define GEMMEPI__MOST_CANDIDATES 12 /* FUSED has engines times three ways to copy the operands */
+#define GEMMEPI__ANY_ENGINE (-1)
+#define GEMMEPI__NEVER      1e300 /* microseconds */
+#define GEMMEPI__MOST_CANDIDATES \
+  16 /* FUSED has engines times three ways to copy the operands; choose.h looks */
 
 typedef struct gemmepi__candidates {
   int count;
@@ -12153,7 +12154,7 @@ typedef struct gemmepi__matmul_plan {
 } gemmepi__matmul_plan;
 /* The kernels of our own that have the epilogue inside. To add one: its file, and its row here. */
 
-/* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
+/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel. It sums operands for bias_grad as
  they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
  item, which another launch adds up. */
 
@@ -12171,7 +12172,7 @@ typedef struct gemmepi__chip {
   double megahertz; /* of a multiprocessor at work */
   double
     memory; /* bytes that memory gives in a microsecond: four fifths of what NVIDIA's data sheets say, not measured */
-  const char *source; /* of the four rates before */
+  const char *source; /* of the rates before, but for memory */
 } gemmepi__chip;
 
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
@@ -12273,7 +12274,7 @@ typedef struct gemmepi__sm90 {
   int stages, buffers; /* of operands, and of each warp's results */
   int staged; /* what leaves by shared memory: bits 1 D, 2 AUX */
   int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
-  int loaded; /* what TMA loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
+  int loaded; /* ahead for the epilogue: bits 1 the aux of BACKWARD and 2 RESIDUAL by TMA, 4 RELU's mask to registers */
   int applied; /* alpha is 1 and there is no C: compiled in */
   int summed; /* the operand that it sums for bias_grad: 1 A, 2 B */
   int tails; /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
@@ -14699,7 +14700,7 @@ static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char 
   gemmepi__explain_sums(text, &split->sums);
 }
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
- takes whatever the other routes do not. A tile of the product has not both halves of GATED: there the kernel leaves the
+ takes whatever the other routes do not, and small products where its estimate is the least. A tile of the product has not both halves of GATED: there the kernel leaves the
  bare product in workspace, for the pass. */
 
 #define GEMMEPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
@@ -15237,8 +15238,7 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
   double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
         (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
         context->multiprocessors;
-  double finish =
-    1000 + area / 128 * (gated ? GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem));
+  double finish = 1000 + area / 128 * (gated ? GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem));
   if (each < 1)
     each = 1;
   return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
@@ -15324,9 +15324,11 @@ static const gemmepi__route *gemmepi__route_of(gemmepi_route id) {
 }
 /* The candidates that a product's plan is chosen from. cuBLASLt is not asked: to load it takes longer than to build a plan. */
 
-/* Does not compile where the list is too short for all engines. */
-typedef char
-  gemmepi__candidates_fit[3 + 3 * GEMMEPI__COUNT(gemmepi__engines) <= GEMMEPI__MOST_CANDIDATES ? 1 : -1];
+/* Does not compile where the list is too short for all routes and engines. */
+typedef char gemmepi__candidates_fit[GEMMEPI__COUNT(gemmepi__routes) + 3 * GEMMEPI__COUNT(gemmepi__engines) <=
+        GEMMEPI__MOST_CANDIDATES
+        ? 1
+        : -1];
 
 /* Why config.routes or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {

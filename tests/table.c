@@ -1,4 +1,4 @@
-/* Prints the README's tables: which route each epilogue takes for each type, as the plans of this machine answer. Every
+/* Prints the tables of docs/routes.md: which route each epilogue takes for each type, as the plans of this machine answer. Every
    cell of the grid (types x cuBLASLt's sixteen epilogues x four layouts x an even and an odd size) is run on random
    operands, and four rows and four columns of what it leaves are held against oracle.h. Fails where a cell with a
    meaning is refused or wrong, or one without is not refused. With --host, on the host; with --without-fused, by the other

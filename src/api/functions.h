@@ -208,8 +208,8 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
    operations tile_m and tile_n are the extents of a tile. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
 
-/* In words: the problem, the route taken, and for every other route the rule that ruled it out; of a layer's backward the steps
-   in their order. Writes at most size bytes with the final zero (text may be NULL if size is 0), returns the length of the whole
+/* In words: the problem, the route taken, why each other route was not, and, where estimates are known, all that it was chosen from with
+   theirs; of a layer's backward the steps in their order. Writes at most size bytes with the final zero (text may be NULL if size is 0), returns the length of the whole
    text without it, 0 for a NULL plan. */
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size);
 

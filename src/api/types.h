@@ -555,7 +555,7 @@ typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count)
 
 /* >>answers */
 
-/* Of FUSED, LT and SPLIT a plan takes the one of the least estimate that can run the problem, PLAIN where none can. Fastest are
+/* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known. Fastest are
    operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down to the
    element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
 typedef enum gemmepi_route {
@@ -563,13 +563,13 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host */
-    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what cuBLASLt does not */
+    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what others do not and small products */
     GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line */
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
     GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
-    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours */
+    GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
 } gemmepi_route;
 
 typedef enum gemmepi_plan_kind {

@@ -12,7 +12,7 @@ typedef struct gemmepi__chip {
     double megahertz; /* of a multiprocessor at work */
     double
         memory; /* bytes that memory gives in a microsecond: four fifths of what NVIDIA's data sheets say, not measured */
-    const char *source; /* of the four rates before */
+    const char *source; /* of the rates before, but for memory */
 } gemmepi__chip;
 
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */

@@ -22,10 +22,11 @@
 //   pipeline      the ring of stages
 //   schedule      which tiles a block takes
 //   load          the loader's thread
+//   columns, mask, box_memory, column_sums, box   the epilogue of 16 rows and some columns
+//   parked        sums that go through shared memory
 //   wgmma, multiply   a tile's sums
-//   columns, mask, box_memory, box   the epilogue of 16 rows and some columns
-//   column_sums, totals   what the other three warps add up
-//   parts, parked     sums that go through shared memory
+//   parts         what the blocks of a cluster send each other
+//   totals        what the warps add up that have nothing to load
 //   consume       what a warpgroup does from its first tile to its last
 #include "sm90/options.cuh"
 #include "sm90/consume.cuh"

@@ -26,9 +26,10 @@ typedef struct gemmepi__candidate {
     const char *otherwise; /* what explain says of it where it could run the problem and another does */
 } gemmepi__candidate;
 
-#define GEMMEPI__ANY_ENGINE      (-1)
-#define GEMMEPI__NEVER           1e300 /* microseconds */
-#define GEMMEPI__MOST_CANDIDATES 12    /* FUSED has engines times three ways to copy the operands */
+#define GEMMEPI__ANY_ENGINE (-1)
+#define GEMMEPI__NEVER      1e300 /* microseconds */
+#define GEMMEPI__MOST_CANDIDATES \
+    16 /* FUSED has engines times three ways to copy the operands; choose.h looks */
 
 typedef struct gemmepi__candidates {
     int count;

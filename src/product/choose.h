@@ -4,9 +4,11 @@
 
 #include "routes/routes.h"
 
-/* Does not compile where the list is too short for all engines. */
-typedef char
-    gemmepi__candidates_fit[3 + 3 * GEMMEPI__COUNT(gemmepi__engines) <= GEMMEPI__MOST_CANDIDATES ? 1 : -1];
+/* Does not compile where the list is too short for all routes and engines. */
+typedef char gemmepi__candidates_fit[GEMMEPI__COUNT(gemmepi__routes) + 3 * GEMMEPI__COUNT(gemmepi__engines) <=
+                                             GEMMEPI__MOST_CANDIDATES
+                                         ? 1
+                                         : -1];
 
 /* Why config.routes or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {

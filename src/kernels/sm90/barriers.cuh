@@ -1,4 +1,4 @@
-// Every barrier of a block, in shared memory (mbarriers) and by number (bar.sync), in one place.
+// Every barrier, in shared memory (mbarriers), by number (bar.sync) and of a cluster, in one place.
 //
 //   mbarrier          one for             arrivals of a phase              a phase ends when            who waits
 //   full              stage               1, the loader, and its bytes     a stage's tiles have come    warpgroups, summers
@@ -12,10 +12,17 @@
 //   0                 block               barriers are set up before use (__syncthreads)
 //   1, 2              both warpgroups     PING_PONG: the first's, the second's turn to multiply
 //   4, 5              one warpgroup       none of its warps reads any more where sums will be written
-//   6                 both warpgroups     SHARES_LAST: stages are free, sums are parked
+//   6                 both warpgroups     SHARES_LAST: stages are free, sums are parked; BGRAD: column sums are left
 //   7                 one, and summers    SHARES_LAST: summers have left the last tile's stages
 //
-// A phase's parity begins with 0. Who waits for `empty` begins with 1, so that the first round finds all stages empty.
+//   cluster           blocks              what it guards
+//   at first          all                 barriers are set up before another block arrives there
+//   PARTS             all                 all have left their stages, where sums will be sent; without st.async: sums are here
+//   SUMMED            all                 totals of parts are here
+//   at last           all                 nobody writes or reads there any more
+//
+// A phase's parity begins with 0. Who waits for `empty` or `slot_empty` begins with 1, so that the first round finds all empty.
+// Without st.async (before NVRTC 12.1) the cluster's barriers stand for `received`.
 #pragma once
 #include "sm90/ptx.cuh"
 #include "sm90/shared.cuh"

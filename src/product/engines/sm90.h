@@ -1,4 +1,4 @@
-/* The route fused: product and epilogue of 16-bit or TF32 operands in one kernel of ours, on Hopper. It sums operands for bias_grad as
+/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel. It sums operands for bias_grad as
    they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
    item, which another launch adds up. */
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM90_H
@@ -40,10 +40,10 @@ typedef struct gemmepi__sm90 {
     int stages, buffers; /* of operands, and of each warp's results */
     int staged;          /* what leaves by shared memory: bits 1 D, 2 AUX */
     int copied; /* of these, what does not lie at multiples of 16 bytes: in words, by each warp; else TMA stores it */
-    int loaded;  /* what TMA loads for the epilogue: bits 1 the aux of BACKWARD, 2 RESIDUAL, 4 RELU's mask */
-    int applied; /* alpha is 1 and there is no C: compiled in */
-    int summed;  /* the operand that it sums for bias_grad: 1 A, 2 B */
-    int tails;   /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
+    int loaded; /* ahead for the epilogue: bits 1 the aux of BACKWARD and 2 RESIDUAL by TMA, 4 RELU's mask to registers */
+    int applied;        /* alpha is 1 and there is no C: compiled in */
+    int summed;         /* the operand that it sums for bias_grad: 1 A, 2 B */
+    int tails;          /* some tiles reach beyond m or n by boxes or lines, which are not loaded */
     int last_a, last_b; /* 0, or lines of the last box of A and B, which are another map's */
     gemmepi__launch launch;
     gemmepi__sm90_params params; /* all but pointers and scalars; the maps have an address that is none */

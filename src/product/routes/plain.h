@@ -1,5 +1,5 @@
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
-   takes whatever the other routes do not. A tile of the product has not both halves of GATED: there the kernel leaves the
+   takes whatever the other routes do not, and small products where its estimate is the least. A tile of the product has not both halves of GATED: there the kernel leaves the
    bare product in workspace, for the pass. */
 #ifndef GEMMEPI_PRODUCT_ROUTES_PLAIN_H
 #define GEMMEPI_PRODUCT_ROUTES_PLAIN_H
