@@ -5511,6 +5511,8 @@ typedef struct gemmepi__cu_launch_config {
   X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900) \
   X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906) \
   X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) \
+  X(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 36) \
+  X(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 37) \
   X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38) \
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76) \
@@ -6946,6 +6948,7 @@ struct gemmepi_context {
   int ordinal;
   int arch; /* 90 for compute capability 9.0 */
   int multiprocessors;
+  double memory_rate; /* bytes a microsecond that memory gives, by its clock and width; 0: not known */
   int reaches_pageable; /* kernels may read host memory that CUDA does not know */
   unsigned routes; /* config.routes */
   char name[128];
@@ -7086,6 +7089,18 @@ static gemmepi_status gemmepi__make_ones(gemmepi_context *context) {
   return result ? gemmepi__cuda_failed(driver, result, "putting two numbers on the device") : GEMMEPI_OK;
 }
 
+/* Four fifths of two transfers a clock, which a pass over large tensors reaches on an H100 and an H200. Where the driver does not say,
+ or nothing that may be, 0. */
+static double gemmepi__read_memory_rate(const gemmepi__driver *driver, gemmepi__cu_device device) {
+  int kilohertz = 0, bits = 0;
+  double rate;
+  if (driver->device_get_attribute(&kilohertz, GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device) ||
+    driver->device_get_attribute(&bits, GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device))
+    return 0;
+  rate = 0.8 * 2 * kilohertz * 1e-3 * bits / 8;
+  return rate > 1e4 && rate < 1e9 ? rate : 0;
+}
+
 /* Everything that can fail between the driver's library and a device that is ready. */
 static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted) {
   gemmepi__driver *driver = &context->driver;
@@ -7125,6 +7140,7 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
   if (result)
     return gemmepi__cuda_failed(driver, result, "reading the device's properties");
   context->arch = 10 * major + minor;
+  context->memory_rate = gemmepi__read_memory_rate(driver, context->device);
   result = driver->device_primary_ctx_retain(&context->primary, context->device);
   if (result) {
     context->primary = NULL;
@@ -11535,6 +11551,44 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
 }
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
 
+/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
+
+typedef struct gemmepi__chip {
+  int arch; /* 90 for compute capability 9.0 */
+  unsigned most_shared; /* bytes of shared memory that a block may have */
+  double
+    mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
+  double wgmma; /* likewise by wgmma; 0: it has none */
+  double fma; /* pairs of F32, by multiply-adds */
+  double megahertz; /* of a multiprocessor at work */
+  double
+    memory; /* bytes that memory gives in a microsecond, where the driver does not say: four fifths of NVIDIA's data sheets */
+  const char *source; /* of the rates before, but for memory */
+} gemmepi__chip;
+
+/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
+static const gemmepi__chip gemmepi__chips[] = {
+  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
+  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
+  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
+  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
+  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
+  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
+  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+};
+
+/* The chip's row, or that of the nearest older one; of those older than all the first. */
+static const gemmepi__chip *gemmepi__chip_of(int arch) {
+  const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
+  while (chip > gemmepi__chips && chip->arch > arch)
+    chip--;
+  return chip;
+}
+
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
 #define GEMMEPI__PASS_BLOCKS     3 /* that a multiprocessor holds, as a rule */
 #define GEMMEPI__PASS_MOST_STEPS 64 /* rows that a thread adds up in the accumulator's type */
@@ -11886,15 +11940,23 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
  the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
 #define GEMMEPI__ANOTHER_LAUNCH 1.5
 
-/* It reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s, and is a launch more. */
-static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int parts) {
+/* Bytes that memory gives in a microsecond. */
+static double gemmepi__memory_rate(const gemmepi_context *context) {
+  return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
+}
+
+/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
+ as long, on an H100. */
+static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem, int parts) {
   double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
   int operand;
   for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
     if (gemmepi__has_operand(problem, operand))
       bytes += (double)problem->m * (double)problem->views[operand].length *
         problem->views[operand].bits / 8;
-  return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / 4.1e6 +
+  if (!gemmepi__epilogue_is_aligned(problem))
+    bytes *= 1.8;
+  return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gemmepi__memory_rate(context) +
      gemmepi__sums_microseconds(problem);
 }
 
@@ -12159,44 +12221,6 @@ typedef struct gemmepi__matmul_plan {
  item, which another launch adds up. */
 
 /* What the kernels of our own that have the epilogue inside have in common: each is a row of such functions, at its file's end. */
-
-/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
-
-typedef struct gemmepi__chip {
-  int arch; /* 90 for compute capability 9.0 */
-  unsigned most_shared; /* bytes of shared memory that a block may have */
-  double
-    mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
-  double wgmma; /* likewise by wgmma; 0: it has none */
-  double fma; /* pairs of F32, by multiply-adds */
-  double megahertz; /* of a multiprocessor at work */
-  double
-    memory; /* bytes that memory gives in a microsecond: four fifths of what NVIDIA's data sheets say, not measured */
-  const char *source; /* of the rates before, but for memory */
-} gemmepi__chip;
-
-/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
-static const gemmepi__chip gemmepi__chips[] = {
-  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
-  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
-  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
-  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
-  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
-  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-};
-
-/* The chip's row, or that of the nearest older one; of those older than all the first. */
-static const gemmepi__chip *gemmepi__chip_of(int arch) {
-  const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
-  while (chip > gemmepi__chips && chip->arch > arch)
-    chip--;
-  return chip;
-}
 
 /* Engines that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
 #ifdef GEMMEPI_NO_SM80
@@ -12609,6 +12633,19 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
   return cycles;
 }
 
+/* Cycles of a thread for an element of the product, where the epilogue reads others that do not lie in whole units: fitted to random
+ products on an H100. */
+#define GEMMEPI__ODD_CYCLES 80
+
+static double gemmepi__odd_cycles(const gemmepi__problem *problem) {
+  const gemmepi__view *views = problem->views;
+  int saved = gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].bits > 1 &&
+        !gemmepi__runs_are_aligned(problem, &views[GEMMEPI__AUX]);
+  int residual = gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
+        !gemmepi__runs_are_aligned(problem, &views[GEMMEPI__RESIDUAL]);
+  return GEMMEPI__ODD_CYCLES * (saved * gemmepi__halves_out(problem) + residual);
+}
+
 /* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every set of
  multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
 static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
@@ -12689,7 +12726,9 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double sums = steps * (multiply > load ? multiply : load) + 500;
   int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
         !gemmepi__activation_costs(problem->epilogue);
-  double finish = area / 128 * (gemmepi__epilogue_cycles(problem) + (waits ? 2 : 0)) / shape->parts;
+  double finish = area / 128 *
+        (gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 2 : 0)) /
+        shape->parts;
   double slowed =
     (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->parts) * (shape->tile_n > 128 ? 0.7 : 0.5);
   double cycles = 2850, tile = steps * multiply + 500;
@@ -13216,15 +13255,6 @@ static double gemmepi__copy_rate(int unit) {
 /* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
 #define GEMMEPI__SM80_LEAST_AT_WORK 2.5
 
-/* Cycles of a thread for an element of aux, residual or C that is not read in whole runs. */
-#define GEMMEPI__SM80_ODD_CYCLES 80
-
-/* How many numbers the epilogue reads for an element of the product, beside the bias. */
-static int gemmepi__operands_read(const gemmepi__problem *problem) {
-  int saved = gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__activation_costs(problem->epilogue);
-  return saved * gemmepi__halves_out(problem) + (gemmepi__has(problem, GEMMEPI_RESIDUAL) != 0);
-}
-
 /* That a multiprocessor runs at a time. */
 static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
   int blocks = (int)(gemmepi__chip_of(context->arch)->most_shared / gemmepi__sm80_shared(shape));
@@ -13252,8 +13282,8 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
   if (blocks > each)
     blocks = (int)each;
-  if (cut->parts == 1 && !gemmepi__epilogue_is_aligned(problem))
-    finish += GEMMEPI__SM80_ODD_CYCLES * gemmepi__operands_read(problem);
+  if (cut->parts == 1)
+    finish += gemmepi__odd_cycles(problem);
   if (gemmepi__is_fma(problem))
     multiply *= gemmepi__fma_slowness(own, shape, blocks);
   if (gemmepi__copy_unit(problem, GEMMEPI__A) > 2 && gemmepi__copy_unit(problem, GEMMEPI__B) > 2)
@@ -13268,7 +13298,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   finish *= area / 128;
   return (2900 + waves * (steps * (400 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
        chip->megahertz +
-     (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts) : gemmepi__sums_microseconds(problem));
+     (cut->parts > 1 ? gemmepi__pass_microseconds(context, problem, cut->parts) : gemmepi__sums_microseconds(problem));
 }
 
 /* Whether k has so many parts of two stages, and there are not already as many tiles as run at a time. problem: the kernel's */
@@ -13616,7 +13646,7 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
   int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
         gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
   double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
-  double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
+  double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
   cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
   if (shape->rows == 8 || shape->columns == 8)
     cycles *= 1.4; /* so many registers */
@@ -14881,7 +14911,7 @@ static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs
       packed->views[operand] = gemmepi__packed_view(problem, operand, packs[operand]);
 }
 
-/* A launch more, in a CUDA graph of an H100, and 2.5 TB/s read and written, measured on an H200. */
+/* A launch more, and 2.5 TB/s read and written, measured on an H200; the product reads it from L2. */
 static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
   double microseconds = 0;
   int operand;
@@ -15117,7 +15147,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   if (chip->wgmma > 0)
     rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
   otherwise = 3.5 + 0.0015 * (double)problem->k +
-        (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory +
+        (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) /
+        gemmepi__memory_rate(context) +
         (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
   return otherwise > least ? otherwise : least;
 }
@@ -15223,7 +15254,8 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
   gemmepi__candidate *split = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
   split->otherwise = "it takes a pass more";
   if (wanted->bare_microseconds > 0)
-    split->microseconds = wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->problem, 1);
+    split->microseconds =
+      wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
   split->rank = gemmepi__lt_rank(split->microseconds);
   if (split->rank < before)
     split->rank = before;
@@ -15242,7 +15274,7 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
   if (each < 1)
     each = 1;
   return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
-     (gated ? gemmepi__pass_microseconds(problem, 1) : gemmepi__sums_microseconds(problem));
+     (gated ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
 }
 
 /* Its time is compared where engines take the problem: of the others nobody knows what cuBLASLt takes, so it is the last resort. */

@@ -11,7 +11,7 @@ typedef struct gemmepi__chip {
     double fma;       /* pairs of F32, by multiply-adds */
     double megahertz; /* of a multiprocessor at work */
     double
-        memory; /* bytes that memory gives in a microsecond: four fifths of what NVIDIA's data sheets say, not measured */
+        memory; /* bytes that memory gives in a microsecond, where the driver does not say: four fifths of NVIDIA's data sheets */
     const char *source; /* of the rates before, but for memory */
 } gemmepi__chip;
 

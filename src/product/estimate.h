@@ -63,7 +63,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     if (chip->wgmma > 0)
         rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
     otherwise = 3.5 + 0.0015 * (double)problem->k +
-                (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) / chip->memory +
+                (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) /
+                    gemmepi__memory_rate(context) +
                 (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
     return otherwise > least ? otherwise : least;
 }

@@ -178,6 +178,8 @@ FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device)
     (void)device;
     *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device_arch() / 10
              : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device_arch() % 10
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE        ? 2619000 /* an H100's */
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH  ? 5120
                                                                                   : 132;
     return broken("cuDeviceGetAttribute");
 }

@@ -157,15 +157,6 @@ static double gemmepi__copy_rate(int unit) {
 /* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
 #define GEMMEPI__SM80_LEAST_AT_WORK 2.5
 
-/* Cycles of a thread for an element of aux, residual or C that is not read in whole runs. */
-#define GEMMEPI__SM80_ODD_CYCLES 80
-
-/* How many numbers the epilogue reads for an element of the product, beside the bias. */
-static int gemmepi__operands_read(const gemmepi__problem *problem) {
-    int saved = gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__activation_costs(problem->epilogue);
-    return saved * gemmepi__halves_out(problem) + (gemmepi__has(problem, GEMMEPI_RESIDUAL) != 0);
-}
-
 /* That a multiprocessor runs at a time. */
 static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__sm80_shape *shape) {
     int blocks = (int)(gemmepi__chip_of(context->arch)->most_shared / gemmepi__sm80_shared(shape));
@@ -193,8 +184,8 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
     if (blocks > each)
         blocks = (int)each;
-    if (cut->parts == 1 && !gemmepi__epilogue_is_aligned(problem))
-        finish += GEMMEPI__SM80_ODD_CYCLES * gemmepi__operands_read(problem);
+    if (cut->parts == 1)
+        finish += gemmepi__odd_cycles(problem);
     if (gemmepi__is_fma(problem))
         multiply *= gemmepi__fma_slowness(own, shape, blocks);
     if (gemmepi__copy_unit(problem, GEMMEPI__A) > 2 && gemmepi__copy_unit(problem, GEMMEPI__B) > 2)
@@ -209,7 +200,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     finish *= area / 128;
     return (2900 + waves * (steps * (400 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
                chip->megahertz +
-           (cut->parts > 1 ? gemmepi__pass_microseconds(problem, cut->parts)
+           (cut->parts > 1 ? gemmepi__pass_microseconds(context, problem, cut->parts)
                            : gemmepi__sums_microseconds(problem));
 }
 

@@ -97,7 +97,7 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
     int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
                 gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
     double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
-    double cycles, read = (double)(a->bytes + b->bytes) / chip->memory;
+    double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
     cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
     if (shape->rows == 8 || shape->columns == 8)
         cycles *= 1.4; /* so many registers */

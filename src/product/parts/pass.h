@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_PRODUCT_PARTS_PASS_H
 #define GEMMEPI_PRODUCT_PARTS_PASS_H
 
+#include "../../device/chip.h"
 #include "bias_grad.h"
 
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
@@ -366,15 +367,24 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
    the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
 #define GEMMEPI__ANOTHER_LAUNCH 1.5
 
-/* It reads the product in F32 and moves what else the epilogue has, at 4.1 TB/s, and is a launch more. */
-static double gemmepi__pass_microseconds(const gemmepi__problem *problem, int parts) {
+/* Bytes that memory gives in a microsecond. */
+static double gemmepi__memory_rate(const gemmepi_context *context) {
+    return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
+}
+
+/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
+   as long, on an H100. */
+static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         int parts) {
     double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
     int operand;
     for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
         if (gemmepi__has_operand(problem, operand))
             bytes += (double)problem->m * (double)problem->views[operand].length *
                      problem->views[operand].bits / 8;
-    return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / 4.1e6 +
+    if (!gemmepi__epilogue_is_aligned(problem))
+        bytes *= 1.8;
+    return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gemmepi__memory_rate(context) +
            gemmepi__sums_microseconds(problem);
 }
 

@@ -86,7 +86,8 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
     gemmepi__candidate *split = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
     split->otherwise = "it takes a pass more";
     if (wanted->bare_microseconds > 0)
-        split->microseconds = wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->problem, 1);
+        split->microseconds =
+            wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
     split->rank = gemmepi__lt_rank(split->microseconds);
     if (split->rank < before)
         split->rank = before;
@@ -105,7 +106,7 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
     if (each < 1)
         each = 1;
     return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
-           (gated ? gemmepi__pass_microseconds(problem, 1) : gemmepi__sums_microseconds(problem));
+           (gated ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
 }
 
 /* Its time is compared where engines take the problem: of the others nobody knows what cuBLASLt takes, so it is the last resort. */
