@@ -126,6 +126,24 @@ static void a_context_gives_everything_back(void) {
 
 /* >>what is loaded, said and asked */
 
+/* 2 x 2619 MHz x 640 bytes are 3.35 TB/s, of which a pass reaches four fifths. */
+static void the_rate_of_memory_is_the_drivers_or_that_of_the_chip(void) {
+    int unknown;
+    for (unknown = 0; unknown < 2; unknown++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gpu.memory_is_unknown = unknown;
+        context = open_fake(&config);
+        CHECK(fabs(gemmepi__memory_rate(context) -
+                   (unknown ? gemmepi__chip_of(DEVICE_ARCH)->memory : 2681856)) < 1,
+              "unknown %d: %g", unknown, gemmepi__memory_rate(context));
+        CHECK((context->memory_rate > 0) == !unknown, "unknown %d: %g", unknown, context->memory_rate);
+        gpu.memory_is_unknown = 0;
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void libraries_are_loaded_when_first_needed(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -308,6 +326,7 @@ int main(void) {
     RUN(a_driver_without_a_function_is_refused_by_the_functions_name);
     RUN(a_failed_create_leaves_nothing_behind);
     RUN(a_context_gives_everything_back);
+    RUN(the_rate_of_memory_is_the_drivers_or_that_of_the_chip);
     RUN(libraries_are_loaded_when_first_needed);
     RUN(a_child_asks_nothing_of_the_parents_gpu);
 #if !GEMMEPI__WINDOWS

@@ -41,6 +41,7 @@ static struct {
     int refuses_epilogues; /* calls with an epilogue return refusal */
     int archs_are_newer;   /* NVRTC knows newer architectures alone */
     int other_arch;        /* the chip's; 0: DEVICE_ARCH */
+    int memory_is_unknown; /* the driver gives 0 for its clock and width */
     long meeting;          /* a compilation waits until so many are under way, or some time: */
     long patience;         /* looks; 0: many */
     /* what happened */
@@ -178,9 +179,11 @@ FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device)
     (void)device;
     *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device_arch() / 10
              : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device_arch() % 10
-             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE        ? 2619000 /* an H100's */
-             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH  ? 5120
-                                                                                  : 132;
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+                 ? (gpu.memory_is_unknown ? 0 : 2619000) /* an H100's */
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
+                 ? (gpu.memory_is_unknown ? 0 : 5120)
+                 : 132;
     return broken("cuDeviceGetAttribute");
 }
 FAKE(cuDevicePrimaryCtxRetain)(gemmepi__cu_context *context, gemmepi__cu_device device) {
