@@ -257,8 +257,8 @@ static void gemmepi__append_lines(gemmepi__text *text, const gemmepi__problem *p
 }
 
 static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                         const gemmepi__sm80 *mma) {
-    const gemmepi__sm80_shape *shape = &mma->shape;
+                                         const gemmepi__sm80 *sm80) {
+    const gemmepi__sm80_shape *shape = &sm80->shape;
     gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
     gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
                     shape->tile_n);
@@ -266,9 +266,10 @@ static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__pro
                     shape->warps_n);
     gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
                     shape->blocks);
-    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", mma->staged, mma->copied);
-    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", mma->applied || mma->parts > 1);
-    gemmepi__append(text, "#define GEMMEPI_IN_PARTS %d\n", mma->parts > 1);
+    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_COPIED %d\n", sm80->staged,
+                    sm80->copied);
+    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n", sm80->applied || sm80->parts > 1);
+    gemmepi__append(text, "#define GEMMEPI_IN_PARTS %d\n", sm80->parts > 1);
     gemmepi__append_lines(text, problem);
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append(text, "#define GEMMEPI_FMA %d\n", gemmepi__is_fma(problem));
@@ -276,49 +277,49 @@ static void gemmepi__append_sm80_defines(gemmepi__text *text, const gemmepi__pro
 }
 
 static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                                               gemmepi__sm80 *mma) {
+                                               gemmepi__sm80 *sm80) {
     int dtype = problem->common;
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__append_sm80_defines(&text, problem, mma);
-    gemmepi__name_kernel(&mma->launch, "gemmepi_sm80_%s_%dx%d%s%s",
+    gemmepi__append_sm80_defines(&text, problem, sm80);
+    gemmepi__name_kernel(&sm80->launch, "gemmepi_sm80_%s_%dx%d%s%s",
                          dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem)
                              ? "TF32"
                              : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-                         mma->shape.tile_m, mma->shape.tile_n, mma->parts > 1 ? "_parts" : "",
+                         sm80->shape.tile_m, sm80->shape.tile_n, sm80->parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, dtype, words));
-    return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &mma->launch);
+    return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
 static void gemmepi__cut_up_sm80(const gemmepi__problem *problem, const gemmepi__sm80_cut *cut, int applied,
-                                 gemmepi__sm80 *mma) {
+                                 gemmepi__sm80 *sm80) {
     /* of 32 bits a row's four lanes write whole sectors, but for these */
     int wide = gemmepi__results_of(problem, 32) - gemmepi__moved_of(problem, 32);
-    mma->shape = *cut->shape;
-    mma->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
-    mma->applied = applied;
-    mma->staged = gemmepi__results_of(problem, 16) | wide;
-    mma->copied = mma->staged - gemmepi__moved_of(problem, 16);
+    sm80->shape = *cut->shape;
+    sm80->parts = (int)gemmepi__divide_up(problem->k, gemmepi__part_k(problem, cut->parts)); /* none empty */
+    sm80->applied = applied;
+    sm80->staged = gemmepi__results_of(problem, 16) | wide;
+    sm80->copied = sm80->staged - gemmepi__moved_of(problem, 16);
 }
 
 /* What a block asks for: so much that no multiprocessor has more than its share. Those with room for more would take it, and others
    have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
-static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmepi__sm80 *mma) {
-    unsigned each = (unsigned)gemmepi__divide_up(mma->launch.blocks, context->multiprocessors);
-    unsigned needed = gemmepi__sm80_shared(&mma->shape);
+static unsigned gemmepi__sm80_asked(const gemmepi_context *context, const gemmepi__sm80 *sm80) {
+    unsigned each = (unsigned)gemmepi__divide_up(sm80->launch.blocks, context->multiprocessors);
+    unsigned needed = gemmepi__sm80_shared(&sm80->shape);
     unsigned least = gemmepi__chip_of(context->arch)->most_shared / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
 }
 
 static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
-                                            gemmepi__sm80 *mma) {
-    const gemmepi__sm80_shape *shape = &mma->shape;
-    gemmepi__sm80_params *params = &mma->params;
+                                            gemmepi__sm80 *sm80) {
+    const gemmepi__sm80_shape *shape = &sm80->shape;
+    gemmepi__sm80_params *params = &sm80->params;
     int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns), square = 1, bands;
     int64_t area = (int64_t)context->multiprocessors * shape->blocks * shape->tile_m * shape->tile_n;
     int warp_rows = shape->tile_m / shape->warps_m;
-    if (tiles <= 0 || tiles > INT_MAX / mma->parts)
+    if (tiles <= 0 || tiles > INT_MAX / sm80->parts)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     while ((square + 1) * shape->tile_m * (square + 1) * shape->tile_m <= area)
         square++; /* what is under way at a time is about square */
@@ -326,43 +327,43 @@ static gemmepi_status gemmepi__lay_out_sm80(const gemmepi_context *context, cons
     params->tile_rows = (unsigned)rows;
     params->band = (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
     params->k = (int)problem->k;
-    params->parts = (unsigned)mma->parts;
-    params->part_k = (int)gemmepi__part_k(problem, mma->parts);
+    params->parts = (unsigned)sm80->parts;
+    params->part_k = (int)gemmepi__part_k(problem, sm80->parts);
     params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
     params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
     params->epilogue.column_tiles = (unsigned)columns;
     params->epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, warp_rows);
-    mma->launch.blocks = (unsigned)(tiles * mma->parts);
-    mma->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
-    mma->launch.threads_y = 1;
-    mma->launch.shared = gemmepi__sm80_asked(context, mma);
-    mma->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
+    sm80->launch.blocks = (unsigned)(tiles * sm80->parts);
+    sm80->launch.threads_x = (unsigned)(32 * shape->warps_m * shape->warps_n);
+    sm80->launch.threads_y = 1;
+    sm80->launch.shared = gemmepi__sm80_asked(context, sm80);
+    sm80->partial_bytes = gemmepi__line_bytes(problem, params->epilogue.row_tiles);
     return GEMMEPI_OK;
 }
 
 /* The sums of each part of k, one after another, in workspace, and what adds them up. */
 static gemmepi_status gemmepi__build_parts(gemmepi_context *context, const gemmepi__problem *problem,
-                                           const gemmepi__view *part, int applied, gemmepi__sm80 *mma) {
-    int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, mma->parts), part->batch_stride, 0);
+                                           const gemmepi__view *part, int applied, gemmepi__sm80 *sm80) {
+    int64_t elements = gemmepi__offset(gemmepi__times(problem->batch, sm80->parts), part->batch_stride, 0);
     gemmepi_status status;
     if (elements < 0)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product has more than 2^56 elements");
-    mma->product_bytes = gemmepi__bytes_for(elements, sizeof(float));
-    status = gemmepi__build_pass(context, problem, part, mma->parts, applied, &mma->pass);
-    mma->partial_bytes = mma->pass.partial_bytes;
+    sm80->product_bytes = gemmepi__bytes_for(elements, sizeof(float));
+    status = gemmepi__build_pass(context, problem, part, sm80->parts, applied, &sm80->pass);
+    sm80->partial_bytes = sm80->pass.partial_bytes;
     return status;
 }
 
 /* As a shape that takes it, and parts that are not too many. */
 static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__candidate *candidate, void *built) {
-    gemmepi__sm80 *mma = (gemmepi__sm80 *)built;
+    gemmepi__sm80 *sm80 = (gemmepi__sm80 *)built;
     gemmepi__sm80_cut cut;
     gemmepi__problem bare;
     const gemmepi__problem *own = problem; /* the kernel's */
     unsigned row_tiles;
     gemmepi_status status;
-    memset(mma, 0, sizeof *mma);
+    memset(sm80, 0, sizeof *sm80);
     cut.shape = &gemmepi__sm80_shapes[candidate->shape];
     cut.parts = candidate->parts;
     if (cut.parts > 1) {
@@ -372,30 +373,30 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
             (int64_t)gemmepi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
         own = &bare;
     }
-    gemmepi__cut_up_sm80(own, &cut, candidate->applied, mma);
-    gemmepi__fill_epilogue(own, &mma->params.epilogue, mma->params.extras);
-    status = gemmepi__lay_out_sm80(context, own, mma);
-    row_tiles = mma->params.epilogue.row_tiles;
+    gemmepi__cut_up_sm80(own, &cut, candidate->applied, sm80);
+    gemmepi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras);
+    status = gemmepi__lay_out_sm80(context, own, sm80);
+    row_tiles = sm80->params.epilogue.row_tiles;
     if (!status)
-        status = gemmepi__get_sm80_kernel(context, own, mma);
+        status = gemmepi__get_sm80_kernel(context, own, sm80);
     if (!status && cut.parts > 1) {
-        status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], candidate->applied, mma);
-        row_tiles = mma->pass.params.epilogue.row_tiles;
+        status = gemmepi__build_parts(context, problem, &own->views[GEMMEPI__D], candidate->applied, sm80);
+        row_tiles = sm80->pass.params.epilogue.row_tiles;
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, row_tiles, &mma->sums);
+        status = gemmepi__build_sums(context, problem, row_tiles, &sm80->sums);
     return status;
 }
 
 static void gemmepi__sm80_describe(const void *built, gemmepi__built_details *details) {
-    const gemmepi__sm80 *mma = (const gemmepi__sm80 *)built;
-    details->launch = &mma->launch;
-    details->pass = mma->pass.launch.function ? &mma->pass.launch : NULL;
-    details->sums = &mma->sums;
-    details->tile_m = mma->shape.tile_m;
-    details->tile_n = mma->shape.tile_n;
-    details->workspace_size = gemmepi__round_up(mma->product_bytes, 256) +
-                              gemmepi__round_up(mma->partial_bytes, 256) + mma->sums.partial_bytes;
+    const gemmepi__sm80 *sm80 = (const gemmepi__sm80 *)built;
+    details->launch = &sm80->launch;
+    details->pass = sm80->pass.launch.function ? &sm80->pass.launch : NULL;
+    details->sums = &sm80->sums;
+    details->tile_m = sm80->shape.tile_m;
+    details->tile_n = sm80->shape.tile_n;
+    details->workspace_size = gemmepi__round_up(sm80->product_bytes, 256) +
+                              gemmepi__round_up(sm80->partial_bytes, 256) + sm80->sums.partial_bytes;
 }
 
 /* >>running */
@@ -404,24 +405,24 @@ static void gemmepi__sm80_describe(const void *built, gemmepi__built_details *de
 static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const gemmepi__problem *problem,
                                         const void *built, const gemmepi__arguments *arguments,
                                         char *workspace, gemmepi_stream stream) {
-    const gemmepi__sm80 *mma = (const gemmepi__sm80 *)built;
-    gemmepi__sm80_params params = mma->params;
-    char *partials = gemmepi__past(workspace, mma->product_bytes);
+    const gemmepi__sm80 *sm80 = (const gemmepi__sm80 *)built;
+    gemmepi__sm80_params params = sm80->params;
+    char *partials = gemmepi__past(workspace, sm80->product_bytes);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
-    gemmepi__point_epilogue(arguments, mma->applied, partials, &params.epilogue, params.extras);
+    gemmepi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
-    if (mma->parts > 1)
+    if (sm80->parts > 1)
         params.epilogue.d.data = workspace;
-    status = gemmepi__launch_kernel(context, &mma->launch, &params, "the product", stream);
-    if (!status && mma->parts > 1)
-        status = gemmepi__run_pass(context, &mma->pass, arguments, workspace, partials, stream);
+    status = gemmepi__launch_kernel(context, &sm80->launch, &params, "the product", stream);
+    if (!status && sm80->parts > 1)
+        status = gemmepi__run_pass(context, &sm80->pass, arguments, workspace, partials, stream);
     if (status)
         return status;
-    return gemmepi__run_sums(context, &mma->sums, arguments, partials,
-                             gemmepi__past(partials, mma->partial_bytes), stream);
+    return gemmepi__run_sums(context, &sm80->sums, arguments, partials,
+                             gemmepi__past(partials, sm80->partial_bytes), stream);
 }
 
 /* >>in words */
