@@ -72,6 +72,8 @@ EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int) {
         *value = arch() % 10;
         return GEMMEPI__CUDA_SUCCESS;
     case GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+    case GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: // it does not say
+    case GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
         *value = 0;
         return GEMMEPI__CUDA_SUCCESS;
     case GEMMEPI__CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
