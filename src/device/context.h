@@ -177,10 +177,31 @@ static double gemmepi__rate_of_memory(int kilohertz, int bits) {
     return rate > 1e4 && rate < 1e9 ? rate : 0;
 }
 
+/* What the driver says of the device; returns its result. */
+static int gemmepi__read_properties(gemmepi_context *context) {
+    int major = 0, minor = 0, kilohertz = 0, bits = 0, result = 0;
+    const struct {
+        int attribute;
+        int *to;
+    } properties[] = {{GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
+                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &context->multiprocessors},
+                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, &context->reaches_pageable},
+                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &kilohertz},
+                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bits}};
+    size_t i;
+    for (i = 0; !result && i < GEMMEPI__COUNT(properties); i++)
+        result =
+            context->driver.device_get_attribute(properties[i].to, properties[i].attribute, context->device);
+    context->arch = 10 * major + minor;
+    context->memory_rate = gemmepi__rate_of_memory(kilohertz, bits);
+    return result;
+}
+
 /* Everything that can fail between the driver's library and a device that is ready. */
 static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted) {
     gemmepi__driver *driver = &context->driver;
-    int count = 0, major = 0, minor = 0, kilohertz = 0, bits = 0, result;
+    int count = 0, result;
     gemmepi_status status = gemmepi__load_driver(&context->loader, driver);
     if (status)
         return status;
@@ -206,27 +227,9 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
     if (!result)
         result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
     if (!result)
-        result = driver->device_get_attribute(&major, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                                              context->device);
-    if (!result)
-        result = driver->device_get_attribute(&minor, GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-                                              context->device);
-    if (!result)
-        result = driver->device_get_attribute(
-            &context->multiprocessors, GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context->device);
-    if (!result)
-        result = driver->device_get_attribute(
-            &context->reaches_pageable, GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, context->device);
-    if (!result)
-        result = driver->device_get_attribute(&kilohertz, GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,
-                                              context->device);
-    if (!result)
-        result = driver->device_get_attribute(&bits, GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
-                                              context->device);
+        result = gemmepi__read_properties(context);
     if (result)
         return gemmepi__cuda_failed(driver, result, "reading the device's properties");
-    context->arch = 10 * major + minor;
-    context->memory_rate = gemmepi__rate_of_memory(kilohertz, bits);
     result = driver->device_primary_ctx_retain(&context->primary, context->device);
     if (result) {
         context->primary = NULL;
@@ -236,7 +239,7 @@ static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted)
         gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
                      gemmepi__error_text);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
-                 context->name, major, minor);
+                 context->name, context->arch / 10, context->arch % 10);
     return GEMMEPI_OK;
 }
 
