@@ -959,8 +959,7 @@ def roundoff(dtype):
 
 
 def bound_of(dtype, value, spread):
-    """of a value that is off by up to spread, and then rounded"""
-    return roundoff(dtype) * (value.abs() + spread) + spread + LOWEST[dtype]
+    return roundoff(dtype) * value.abs() + spread + LOWEST[dtype]
 
 
 def stored(p, name, value, error, terms, exact):
@@ -1045,7 +1044,7 @@ def after_activation(p, v, error):
         return result, torch.where(mask, error, zero), result.abs()
     x = p.read("aux")
     first, magnitude, bend = derivatives(activation, p.parameter, x)
-    spread = first.abs() * error + (v.abs() + error) * 2 * p.roundoff * bend + own * (1 + x * x)
+    spread = first.abs() * error + v.abs() * 2 * p.roundoff * bend + own * (1 + x * x)
     return v * first, spread, v.abs() * magnitude
 
 
