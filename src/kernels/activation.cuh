@@ -611,7 +611,7 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
     } else if constexpr (Activation == SOFTPLUS) {
         return times_logistic(v, x);
     } else if constexpr (Activation == HARDSWISH) {
-        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : x * A(1 / 3.0) + A(0.5));
+        return v * (x <= -3 ? A(0) : x >= 3 ? A(1) : (x + A(1.5)) * A(1 / 3.0)); // 0 at -1.5
     } else if constexpr (Activation == MISH) {
         return times_mish_derivative(v, x);
     } else if constexpr (Activation == HARDSIGMOID) {

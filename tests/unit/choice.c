@@ -45,21 +45,21 @@ static double loss_of(const gemmepi_context *h100, int first, int end) {
     gemmepi__candidates all;
     gemmepi__problem problem;
     draw_problem p;
-    double best = rows[first].microseconds;
+    double best = rows[first].graph;
     const gemmepi__candidate *least;
     int i;
     if (!drawn(&rows[first], &p, &problem))
         return 0;
     for (i = first; i < end; i++)
-        if (rows[i].microseconds < best)
-            best = rows[i].microseconds;
+        if (rows[i].graph < best)
+            best = rows[i].graph;
     memset(&all, 0, sizeof all);
     gemmepi__enumerate(h100, &problem, !p.accumulates, &all);
     while ((least = gemmepi__least(&all)) != NULL) {
         for (i = first; i < end && !is_of(&rows[i], least); i++) {
         }
         if (i < end)
-            return rows[i].microseconds / best;
+            return rows[i].graph / best;
         all.list[least - all.list].refusal = "it was not measured";
     }
     return 0;

@@ -1,13 +1,13 @@
-// BGRAD: sums of the result's columns over a tile's rows, into one line for each tile's rows in memory.
+// BGRAD: sums of the result's columns over a warpgroup's rows of a tile, into one line for these in memory.
 //
 // Warps leave theirs in a slot, a unit of columns at a time; a warp that has nothing to load adds up those of four and stores them.
 #pragma once
 #include "sm90/barriers.cuh"
 #include "sm90/schedule.cuh"
 
-// Of a box. Few registers are left by an exact activation, by alpha and C beside all of a box's aux, and where a gate is computed
-// anew.
-typedef Column_sums<(GEMMEPI_EXACT || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];
+// Of a box. Few registers are left by an exact activation, by alpha and C beside all of a box's aux, where a gate is computed
+// anew, and where the warpgroups share a tile.
+typedef Column_sums<(GEMMEPI_EXACT || !PING_PONG || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];
 
 // A warp's sums of a tile's columns from `first_group` on, a box, once there is room for them.
 __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u32 thread, int first_group, const Box_sums &sums) {
@@ -28,16 +28,17 @@ __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u3
     }
 }
 
-// The line of a tile's sums in memory.
-__device__ inline Acc *line_of_sums(const gemmepi__sm90_params &params, const Tile &tile, int half) {
+// The warpgroup's line of a tile's sums in memory: where both share a tile each has one.
+__device__ inline Acc *line_of_sums(const gemmepi__sm90_params &params, const Tile &tile, u32 warpgroup, int half) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + tile.m) * HALVES_OUT + half) * p.n;
+    u32 line = PING_PONG ? (u32)tile.m : (u32)tile.m * CONSUMERS + warpgroup;
+    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + line) * HALVES_OUT + half) * p.n;
 }
 __device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
     return (first + second) + (third + fourth);
 }
 
-// Those of a unit of columns; `exists`: the tile, else it is of a cluster that reaches beyond m.
+// Those of a unit of columns; `exists`: the warpgroup's rows, else they are of a tile or a cluster that reaches beyond m.
 __device__ inline void add_slot(const gemmepi__sm90_params &p, const Shared &shared, u32 warpgroup, const Tile &tile, int unit,
                                 bool exists) {
 #pragma unroll
@@ -52,17 +53,18 @@ __device__ inline void add_slot(const gemmepi__sm90_params &p, const Shared &sha
                          : "r"(shared.slot(warpgroup, warp * 32 + threadIdx.x % 32, of_unit, half))
                          : "memory");
         if (exists && column < (int)p.epilogue.n)
-            line_of_sums(p, tile, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
+            line_of_sums(p, tile, warpgroup, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
     }
 }
 
-// Two warps, one for each warpgroup: of all of its tiles but the block's last.
+// Two warps, one for each warpgroup: of all of its tiles, but for the block's last where they take turns.
 __device__ inline void add_column_sums(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
     u32 warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
 #pragma unroll 1
-    for (u32 t = work.first + warpgroup * work.step; t + work.step < p.tiles; t += CONSUMERS * work.step) {
+    for (u32 t = work.first + (PING_PONG ? warpgroup * work.step : 0); t + (SHARES_LAST ? work.step : 0) < p.tiles;
+         t += TURNS * work.step) {
         Tile tile = tile_of(p, t, work.rank);
-        bool exists = tile.m * TILE_M < (int)p.epilogue.m;
+        bool exists = tile.m * TILE_M + (PING_PONG ? 0 : (int)warpgroup * STRIPS * 64) < (int)p.epilogue.m;
 #pragma unroll 1
         for (int unit = 0; unit < GROUPS / UNIT_GROUPS; unit++) {
             barrier_wait(shared.slot_full(warpgroup), unit % 2);

@@ -84,18 +84,20 @@ constexpr int OUTPUTS = (IN_PLACE ? 0 : OUTPUT_D) + (STAGES_AUX ? HALVES_IN : 0)
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.
-constexpr bool AHEAD = !BIAS_FIRST && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !(GATED && WRITES_AUX);
+constexpr bool AHEAD = !BIAS_FIRST && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED &&
+                       !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && STRIPS == 2;
 // One copy of the instructions for all columns, where there are many of them; and where ptxas would lack a register without: before
-// CUDA 13 for a gate of MISH with AUX of 32 bits, and from 13.0 on for the gradient of ELU.
-constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (ACTIVATION == ELU && COMPILER >= 1300)
+// CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU, and beside alpha and C for extra operands.
+constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (GEMMEPI_EXTRAS && !GEMMEPI_APPLIED) ||
+                                       (ACTIVATION == ELU && COMPILER >= 1300)
                                  : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
 static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
-static_assert(!HAS_BGRAD || (SHARES_LAST && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
+static_assert(!HAS_BGRAD || (PARTS == 1 && SHARES_LAST == PING_PONG && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
               "a warp of its own for each warpgroup's sums, and the same parity for each tile");
 
 // >>registers

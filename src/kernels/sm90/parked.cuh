@@ -46,7 +46,8 @@ __device__ inline void read_parked(const Parked &parked, u32 thread, float (&sum
 
 // BGRAD: each warp leaves the sums of its strip of the tile's rows, those of a box's columns where the box's first four sums were, the
 // second strip in the next stage.
-static_assert(!HAS_BGRAD || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4), "a warp's four are as much");
+static_assert(!HAS_BGRAD || !SHARES_LAST || (PARKED_STAGES == 1 && HALVES_OUT * BOX_COLUMNS * 4 <= FOURS / 4),
+              "a warp's four are as much");
 struct Parked_columns {
     u32 of_first, of_second; // strips
 
@@ -85,6 +86,6 @@ __device__ inline void store_parked_columns(const gemmepi__sm90_params &p, const
         int half = warp / GROUPS, group = warp % GROUPS;
         int column = tile.n * TILE_COLUMNS + group * GROUP + Column_sums<false>::column();
         if (column < (int)p.epilogue.n)
-            line_of_sums(p, tile, half)[column] = parked.sum(threadIdx.x % 32, group, half);
+            line_of_sums(p, tile, 0, half)[column] = parked.sum(threadIdx.x % 32, group, half);
     }
 }

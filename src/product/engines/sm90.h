@@ -33,6 +33,7 @@ static const gemmepi__sm90_shape gemmepi__sm90_shapes[] = {
     {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
     {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
     {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
+    {128, 256, 0, 1, 2, 1, 0}, {128, 192, 0, 2, 1, 1, 0}, {128, 256, 0, 1, 1, 2, 0},
 };
 
 typedef struct gemmepi__sm90 {
@@ -306,7 +307,7 @@ static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemm
     uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
     if (!sm90->applied || sm90->shape.parts > 1)
         return 0;
-    if ((epilogue & anew) == anew)
+    if ((epilogue & anew) == anew && sm90->shape.tile_n <= 128)
         return 1;
     return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
            (!gemmepi__activation_costs(epilogue) ||
@@ -348,7 +349,7 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
-    int staged = gemmepi__sm90_moved(problem), backward = gemmepi__has(problem, GEMMEPI_BACKWARD);
+    int staged = gemmepi__sm90_moved(problem);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
     if (shape->lean &&
@@ -358,15 +359,14 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
          gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
          gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
         return 0;
-    if (gemmepi__halves_in(problem) > 1 && shape->tile_n < 2 * GEMMEPI__SM90_UNIT_N)
+    if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-        (!shape->ping_pong || shape->tile_n != 2 * GEMMEPI__SM90_UNIT_N))
-        return 0; /* tiles of one warpgroup each, in units of columns of which there is an even number */
-    if (shape->tile_n > 128 && gemmepi__extras(problem) && gemmepi__has(problem, GEMMEPI_RESIDUAL))
+        (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
+        return 0; /* in units of columns, of which there is an even number */
+    if (shape->tile_n > 128 && gemmepi__extras(problem) &&
+        (!applied || gemmepi__has(problem, GEMMEPI_RESIDUAL)))
         return 0; /* a register is missing: GELU_ERF spills three */
-    if (shape->tile_n > 192 && (!all_staged || backward))
-        return 0; /* an epilogue behind nothing, at its slowest */
     return steps >= 2 * shape->parts || shape->parts == 1;
 }
 
@@ -775,7 +775,8 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     memset(sm90, 0, sizeof *sm90);
     gemmepi__cut_up(problem, shape, candidate->applied, sm90);
     gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras);
-    sm90->params.epilogue.row_tiles = (unsigned)gemmepi__divide_up(problem->m, shape->tile_m);
+    sm90->params.epilogue.row_tiles =
+        (unsigned)gemmepi__divide_up(problem->m, shape->ping_pong ? shape->tile_m : shape->tile_m / 2);
     sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, sm90);
     if (!status)
