@@ -64,12 +64,17 @@ static void refuse(int count) {
 enum { M = 200, N = 136, K = 1096 }; /* k enough for cuBLASLt to be estimated as faster than PLAIN */
 
 #define A_AT       ((size_t)0)
-#define B_AT       ((size_t)0x10000)
-#define D_AT       ((size_t)0x20000)
-#define BIAS_AT    ((size_t)0x30000)
-#define SCALE_A_AT ((size_t)0x31000)
-#define SCALE_B_AT ((size_t)0x31100)
-#define SIZE       ((size_t)0x32000)
+#define B_AT       ((size_t)0x70000)
+#define D_AT       ((size_t)0xc0000)
+#define BIAS_AT    ((size_t)0xd0000)
+#define SCALE_A_AT ((size_t)0xd1000)
+#define SCALE_B_AT ((size_t)0xd1100)
+#define SIZE       ((size_t)0xd2000)
+
+/* Does not compile where they overlap. */
+typedef char operands_fit[2 * M * K <= B_AT - A_AT && 2 * K * N <= D_AT - B_AT && 2 * M * N <= BIAS_AT - D_AT
+                              ? 1
+                              : -1];
 
 /* where a product runs */
 typedef struct side {
