@@ -11951,6 +11951,31 @@ static double gemmepi__memory_rate(const gemmepi_context *context) {
   return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
 }
 
+/* Bytes that memory moves for an operand. What is written and does not fill sectors of 32 bytes takes it longer, and what is read and
+ written in its place twice as long: measured on an H100. */
+static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand) {
+  const gemmepi__view *view = &problem->views[operand];
+  int is_written = operand == GEMMEPI__D || (operand == GEMMEPI__AUX && gemmepi__has(problem, GEMMEPI_AUX));
+  int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
+  double bytes = (double)view->bytes;
+  if (problem->flags & GEMMEPI_ACCUMULATE && operand >= GEMMEPI__C)
+    return bytes * 2;
+  return bytes * (beyond % 16 ? 2 : beyond ? 1.4 : 1);
+}
+
+/* What a kernel takes that takes so many microseconds where memory does not hold it up: all operands are read and written once, at three
+ quarters of what memory gives at best. Of two that wait for it the shorter is still the better. */
+static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem, double microseconds) {
+  double bytes = 0, memory;
+  int operand;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++)
+    if (gemmepi__has_operand(problem, operand) && (operand != GEMMEPI__C ||
+      (problem->flags & GEMMEPI_ACCUMULATE && !gemmepi__has(problem, GEMMEPI_RESIDUAL))))
+      bytes += gemmepi__bytes_moved(problem, operand);
+  memory = 1.5 + bytes / (0.75 * gemmepi__memory_rate(context));
+  return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
+}
+
 /* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
  as long, on an H100. */
 static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem, int parts) {
@@ -12618,15 +12643,17 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
   return steps >= 2 * shape->parts || shape->parts == 1;
 }
 
+/* Cycles of a warpgroup for an element of the product in each of its threads: to store it, and more where it lies at no multiple of 16
+ bytes. */
 #define GEMMEPI__STORING_CYCLES 12
+#define GEMMEPI__COPYING_CYCLES 20
 
-/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name; an activation's
- stand in its row. */
+/* Likewise of what else the epilogue does. Measured on an H200 for what they name; an activation's stand in its row. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
   const gemmepi__activation_row *row = gemmepi__activation_of(problem->epilogue);
   int backward = gemmepi__has(problem, GEMMEPI_BACKWARD), gated = gemmepi__has(problem, GEMMEPI_GATED);
   int activation = backward ? row->derivative_cycles : gated ? row->gate_cycles : row->cycles;
-  double cycles = GEMMEPI__STORING_CYCLES + (gated ? activation / 2.0 : activation);
+  double cycles = gated ? activation / 2.0 : activation;
   if (gemmepi__has(problem, GEMMEPI_AUX))
     cycles += 14;
   if (backward)
@@ -12640,7 +12667,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
 
 /* Cycles of a thread for an element of the product, where the epilogue reads others that do not lie in whole units: fitted to random
  products on an H100. */
-#define GEMMEPI__ODD_CYCLES 80
+#define GEMMEPI__ODD_CYCLES 32
 
 static double gemmepi__odd_cycles(const gemmepi__problem *problem) {
   const gemmepi__view *views = problem->views;
@@ -12695,30 +12722,46 @@ static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_si
   return there < lines ? (double)there : lines;
 }
 
-/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, as fitted to products on an H200. */
+/* Lines that do not begin with whole lines of 128 bytes of L2's take TMA longer, more so where they do not begin with whole sectors of
+ 32. */
 static double gemmepi__load_slowness(const gemmepi__view *view) {
-  return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
+  int64_t bytes = view->lines > 1 ? view->ld * view->bits / 8 : 0;
+  return bytes % 32 ? 1.6 : bytes % 128 ? 1.3 : 1;
 }
 
-/* Cycles to load a step of k of a block's tile: operands come from L2, at 54 bytes a cycle and multiprocessor at most. */
-static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+#define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
+#define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
+#define GEMMEPI__SM90_KEPT_RATE  7600 /* likewise where the operands stay there */
+#define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
+
+/* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
+ 128 x 128 is loaded more slowly than it is multiplied, 128 x 256 is not. */
+static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__sm90_shape *shape) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  int halves = gemmepi__halves_in(problem);
-  double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
+  int halves = gemmepi__halves_in(problem), cluster = gemmepi__cluster_blocks(shape);
+  double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed) *
+        gemmepi__load_slowness(a) * GEMMEPI__SM90_LINE;
   double columns =
-    halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
-  return (rows / shape->cluster_n * gemmepi__load_slowness(a) + columns / shape->cluster_m * gemmepi__load_slowness(b)) *
-     GEMMEPI__SM90_LINE / 54;
+    halves *
+    gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed) *
+    gemmepi__load_slowness(b) * GEMMEPI__SM90_LINE;
+  double own = rows / shape->cluster_n + columns / shape->cluster_m;
+  double blocks =
+    gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
+  double all = blocks * (own + rows + columns) / 2 /
+        (a->bytes + b->bytes > GEMMEPI__SM90_KEPT ? GEMMEPI__SM90_RATE : GEMMEPI__SM90_KEPT_RATE);
+  own /= GEMMEPI__SM90_BLOCK_RATE;
+  return own > all ? own : all;
 }
 
-/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half
- as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
- end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
- storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
- for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an element:
- others load it ahead of the sums. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of 443
- random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
- that it chooses took 1.02 of the fastest. */
+/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
+ TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
+ begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
+ beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
+ wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an
+ element: others load it ahead of the sums. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
+ number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shape, int applied) {
   int cluster = gemmepi__cluster_blocks(shape);
@@ -12726,24 +12769,24 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double waves = (double)gemmepi__sm90_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
   double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
-  double multiply = area * GEMMEPI__SM90_LINE / (0.92 * 4096);
-  double load = gemmepi__load_cycles(problem, shape);
-  double sums = steps * (multiply > load ? multiply : load) + 500;
+  double multiply = area * GEMMEPI__SM90_LINE / 4220;
+  double load = gemmepi__load_cycles(context, problem, shape);
+  double sums = steps * (multiply > load ? multiply : load) + 550;
   int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
         !gemmepi__activation_costs(problem->epilogue);
-  double finish = area / 128 *
-        (gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 2 : 0)) /
-        shape->parts;
-  double slowed =
-    (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->parts) * (shape->tile_n > 128 ? 0.7 : 0.5);
-  double cycles = 2850, tile = steps * multiply + 500;
+  double storing =
+    GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
+  double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 2 : 0);
+  double finish = area / 128 * (storing + beside) / shape->parts;
+  double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
+  double cycles = 3200, tile = steps * multiply + 550;
   if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
     slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
   if (shape->ping_pong)
     cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
   else
-    cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 450 * log2((double)shape->parts) : 0));
+    cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
   if (gemmepi__gains_side_by_side(problem, shape))
     cycles *= 0.995; /* enough to decide */
   if (gemmepi__sm90_summed(problem, shape, applied))
@@ -12768,8 +12811,6 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
   }
   return best;
 }
-
-#define GEMMEPI__SM90_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. Where one matrix
  is stored it is twice as high, to read B less often, where blocks gain by lying side by side: measured on several H200, up to 9
@@ -13267,8 +13308,9 @@ static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__s
   return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly: a launch takes 2900 cycles to begin and end, a step of k 400 beside what it
- multiplies or copies, whichever is more, for all blocks of a multiprocessor. own: the kernel's problem, bare where k is in
+/* Microseconds with a shape, roughly: a launch takes 2900 cycles to begin and end, a step of k 700 beside what it multiplies or copies,
+ whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to 390 times of
+ bench/candidates_h100.csv. own: the kernel's problem, bare where k is in
  parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
@@ -13282,7 +13324,9 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   int64_t of_stage = gemmepi__stage_k(problem);
   double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, cut->parts), of_stage);
   double multiply = area * (double)of_stage / gemmepi__sm80_rate(problem, chip), copy;
-  double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem), waves;
+  double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES
+        : GEMMEPI__STORING_CYCLES + gemmepi__epilogue_cycles(problem),
+     waves;
   lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
   lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
   copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
@@ -13297,12 +13341,10 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   else
     copy *= blocks > GEMMEPI__SM80_LEAST_AT_WORK ? blocks : GEMMEPI__SM80_LEAST_AT_WORK;
   waves = (double)gemmepi__divide_up(each, blocks ? blocks : 1);
-  if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem)) {
+  if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
     finish += gemmepi__activation_costs(problem->epilogue) ? GEMMEPI__EXACT_CYCLES : 0;
-    finish *= blocks;
-  }
-  finish *= area / 128;
-  return (2900 + waves * (steps * (400 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
+  finish *= blocks * area / 128;
+  return (2900 + waves * (steps * (700 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
        chip->megahertz +
      (cut->parts > 1 ? gemmepi__pass_microseconds(context, problem, cut->parts) : gemmepi__sums_microseconds(problem));
 }
@@ -13798,7 +13840,7 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
     if (added->refusal)
       continue;
     row->choose(context, problem, added);
-    own = added->microseconds;
+    own = gemmepi__with_memory(context, problem, added->microseconds);
     added->microseconds = copying + own;
     added->rank = copying + (own < row->margin * least || own > least ? own : least);
     if (own < row->margin * least)
@@ -14910,6 +14952,13 @@ static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int si
        : GEMMEPI__AS_IT_LIES;
 }
 
+/* Whether ACCUMULATE's D is a residual of the kernel's: that is fetched ahead of the epilogue and leaves alpha 1 compiled in, where a C
+ is asked for when the sums are there. */
+static int gemmepi__adds_as_residual(const gemmepi__problem *problem) {
+  return (problem->flags & GEMMEPI_ACCUMULATE) && !gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
+     problem->accumulator == GEMMEPI_F32;
+}
+
 /* The problem as the kernel has it. */
 static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs[2], gemmepi__problem *packed) {
   int operand;
@@ -14917,15 +14966,26 @@ static void gemmepi__pack_views(const gemmepi__problem *problem, const int packs
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (packs[operand])
       packed->views[operand] = gemmepi__packed_view(problem, operand, packs[operand]);
+  if (!gemmepi__adds_as_residual(problem))
+    return;
+  packed->epilogue |= GEMMEPI_RESIDUAL;
+  packed->views[GEMMEPI__RESIDUAL] = problem->views[GEMMEPI__C];
 }
 
-/* A launch more, and 2.5 TB/s read and written, measured on an H200; the product reads it from L2. */
+/* Whether a plan may be for runs alone whose alpha is 1 and which have no C beside what is added as a residual. */
+static int gemmepi__may_be_applied(const gemmepi__problem *problem) {
+  return !(problem->flags & GEMMEPI_DEVICE_SCALARS) &&
+     (!(problem->flags & GEMMEPI_ACCUMULATE) || gemmepi__adds_as_residual(problem));
+}
+
+/* A launch more, whose beginning is behind another's end, and 3.5 TB/s read and written, measured on an H100; the product reads it
+ from L2. */
 static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
   double microseconds = 0;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (packs[operand])
-      microseconds += GEMMEPI__ANOTHER_LAUNCH + 2 * (double)packed->views[operand].bytes / 2.5e6;
+      microseconds += 1 + 2 * (double)packed->views[operand].bytes / 3.5e6;
   return microseconds;
 }
 
@@ -14936,14 +14996,15 @@ static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__can
   const gemmepi_context *context = wanted->context;
   const gemmepi__problem *problem = wanted->problem;
   int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+  gemmepi__problem packed;
   gemmepi__candidate like;
   memset(&like, 0, sizeof like);
   like.route = GEMMEPI_ROUTE_FUSED;
   like.applied = wanted->applied;
   like.otherwise = "its estimate is not less";
-  gemmepi__enumerate_engines(context, problem, &like, 0, candidates);
+  gemmepi__pack_views(problem, like.copies, &packed);
+  gemmepi__enumerate_engines(context, &packed, &like, 0, candidates);
   for (side_by_side = 0; side_by_side < ways; side_by_side++) {
-    gemmepi__problem packed;
     int a = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
     int b = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
     if (a == like.copies[0] && b == like.copies[1])
@@ -15061,6 +15122,11 @@ static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan, const
   gemmepi__arguments packed = *arguments;
   gemmepi_status status = GEMMEPI_OK;
   int operand;
+  if (gemmepi__adds_as_residual(&plan->problem)) {
+    packed.pointers[GEMMEPI__RESIDUAL] = arguments->pointers[GEMMEPI__C];
+    packed.uses_c = 0;
+    packed.beta = 0;
+  }
   for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
     if (fused->packs[operand].launch.function) {
       status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand], workspace, stream);
@@ -15158,6 +15224,7 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
         (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) /
         gemmepi__memory_rate(context) +
         (unit > 2 ? 4 : 6) * pairs / (rate * context->multiprocessors * chip->megahertz);
+  otherwise *= 1.3;
   return otherwise > least ? otherwise : least;
 }
 
@@ -15251,8 +15318,8 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
   gemmepi__candidate *lt = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
   lt->otherwise = "its estimate is not less";
   if (wanted->bare_microseconds > 0)
-    lt->microseconds = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
-        gemmepi__lt_sum_microseconds(wanted->problem);
+    lt->microseconds = gemmepi__with_memory(wanted->context, wanted->problem, wanted->bare_microseconds +
+      gemmepi__lt_epilogue_microseconds(wanted->problem) + gemmepi__lt_sum_microseconds(wanted->problem));
   lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 
@@ -15261,9 +15328,11 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
   double before = gemmepi__least_of_route(candidates, GEMMEPI_ROUTE_LT)->rank;
   gemmepi__candidate *split = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
   split->otherwise = "it takes a pass more";
-  if (wanted->bare_microseconds > 0)
-    split->microseconds =
-      wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
+  if (wanted->bare_microseconds > 0) {
+    gemmepi__problem bare = gemmepi__bare_problem(wanted->problem);
+    split->microseconds = gemmepi__with_memory(wanted->context, &bare, wanted->bare_microseconds) +
+        gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
+  }
   split->rank = gemmepi__lt_rank(split->microseconds);
   if (split->rank < before)
     split->rank = before;
@@ -15278,7 +15347,8 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
   double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
         (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
         context->multiprocessors;
-  double finish = 1000 + area / 128 * (gated ? GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem));
+  double finish =
+    1000 + area / 128 * (GEMMEPI__STORING_CYCLES + (gated ? 0 : gemmepi__epilogue_cycles(problem)));
   if (each < 1)
     each = 1;
   return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
@@ -15291,7 +15361,8 @@ static void gemmepi__enumerate_plain(const gemmepi__wanted *wanted, gemmepi__can
   plain->otherwise = wanted->problem->k ? "slower than the others" : "there is no product";
   plain->rank = GEMMEPI__NEVER;
   if (wanted->bare_microseconds > 0)
-    plain->rank = plain->microseconds = gemmepi__plain_microseconds(wanted->context, wanted->problem);
+    plain->rank = plain->microseconds = gemmepi__with_memory(
+      wanted->context, wanted->problem, gemmepi__plain_microseconds(wanted->context, wanted->problem));
 }
 
 /* >>where D has no element: of the product and its epilogue nothing is left but the sums of bias_grad */
@@ -15442,7 +15513,7 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
  without it. instead_of: the plan, if any, that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
   const gemmepi__candidate *best;
-  int applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
+  int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
   gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
   if (instead_of)
     instead_of->route->give_up(instead_of, &plan->candidates);
@@ -15629,7 +15700,8 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
 
 /* Why the plan is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
-  if (plan->applied && (arguments->alpha != 1 || arguments->uses_c || arguments->device_alpha))
+  int uses_c = arguments->uses_c && !gemmepi__adds_as_residual(&plan->problem);
+  if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
     return GEMMEPI__IS_APPLIED;
   return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
 }

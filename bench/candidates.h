@@ -30,8 +30,8 @@ enum {
 };
 
 #define CANDIDATES_SECONDS          0.015 /* of rounds, for each */
-#define CANDIDATES_BURST_LEAST      30    /* microseconds: what takes less has the clock of a burst in a graph, too */
-#define CANDIDATES_BURST_MOST       1.35  /* of the fastest in a graph, for those that are timed in a burst */
+#define CANDIDATES_BURST_LEAST      30 /* microseconds: what takes less has the clock of a burst in a graph, too */
+#define CANDIDATES_BURST_MOST       1.35 /* of the fastest in a graph, for those that are timed in a burst */
 #define CANDIDATES_PLAIN_OPERATIONS 2e9
 
 /* >>which there are */
@@ -59,21 +59,23 @@ static int candidates_is_timed(const gemmepi__candidate *c, double least, double
 static int candidates_list(const gemmepi_context *context, const draw_problem *p,
                            const gemmepi__problem *problem, gemmepi__candidate *list) {
     gemmepi__candidates all;
+    gemmepi__problem own;
     const gemmepi__candidate *least;
     int count = 0, i;
     memset(&all, 0, sizeof all);
-    gemmepi__enumerate(context, problem, !p->accumulates, &all);
+    gemmepi__enumerate(context, problem, gemmepi__may_be_applied(problem), &all);
     least = gemmepi__least(&all);
     for (i = 0; least && i < all.count; i++) {
         gemmepi__candidate one = all.list[i];
         if (!candidates_is_timed(&one, least->microseconds, draw_operations(p)))
             continue;
         list[count++] = one;
-        if (one.route != GEMMEPI_ROUTE_FUSED || one.copies[0] || one.copies[1])
+        if (one.route != GEMMEPI_ROUTE_FUSED)
             continue;
+        gemmepi__pack_views(problem, one.copies, &own);
         for (one.shape = 0; one.shape < CANDIDATES_MOST && count < CANDIDATES_MOST - GEMMEPI__MOST_CANDIDATES;
              one.shape++)
-            if (one.shape != all.list[i].shape && candidates_has_shape(context, problem, &one))
+            if (one.shape != all.list[i].shape && candidates_has_shape(context, &own, &one))
                 list[count++] = one;
     }
     return count;

@@ -50,7 +50,7 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
    without it. instead_of: the plan, if any, that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
     const gemmepi__candidate *best;
-    int applied = !instead_of && !(plan->problem.flags & (GEMMEPI_DEVICE_SCALARS | GEMMEPI_ACCUMULATE));
+    int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
     gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
     if (instead_of)
         instead_of->route->give_up(instead_of, &plan->candidates);

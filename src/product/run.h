@@ -96,7 +96,8 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
 /* Why the plan is not for this run, or NULL. */
 static const char *gemmepi__not_for_run(const gemmepi__matmul_plan *plan,
                                         const gemmepi__arguments *arguments) {
-    if (plan->applied && (arguments->alpha != 1 || arguments->uses_c || arguments->device_alpha))
+    int uses_c = arguments->uses_c && !gemmepi__adds_as_residual(&plan->problem);
+    if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
         return GEMMEPI__IS_APPLIED;
     return plan->route->not_for ? plan->route->not_for(plan, arguments) : NULL;
 }

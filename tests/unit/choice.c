@@ -1,4 +1,4 @@
-/* The choice among candidates against what each of them took on an H100, in CUDA graphs: bench/candidates_h100.csv, which
+/* The choice among candidates against what each of them took on an H100, in CUDA graphs and bursts: bench/candidates_h100.csv, which
    `make bench BENCH='--random N --seed S --candidates FILE'` writes. No GPU. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #define GEMMEPI_IMPLEMENTATION
@@ -39,53 +39,57 @@ static int drawn(const candidates_row *r, draw_problem *p, gemmepi__problem *pro
     return 0;
 }
 
-/* Of the rows from first to before end, which are one product's: what the choice took over what the best did. That which was chosen
-   and not measured does not run, so the next one counts. 0: none was measured. */
+/* Microseconds: where it was near the fastest of a large product, between those of a graph and of a burst. */
+static double time_of(const candidates_row *r) {
+    return r->burst > 0 ? sqrt(r->graph * r->burst) : r->graph;
+}
+
+/* Of the rows from first to before end, which are one product's: what the choice took over what the best did. 0: the choice was not
+   measured. */
 static double loss_of(const gemmepi_context *h100, int first, int end) {
     gemmepi__candidates all;
     gemmepi__problem problem;
     draw_problem p;
-    double best = rows[first].graph;
-    const gemmepi__candidate *least;
+    double best = time_of(&rows[first]), chosen = 0;
     int i;
     if (!drawn(&rows[first], &p, &problem))
         return 0;
-    for (i = first; i < end; i++)
-        if (rows[i].graph < best)
-            best = rows[i].graph;
     memset(&all, 0, sizeof all);
-    gemmepi__enumerate(h100, &problem, !p.accumulates, &all);
-    while ((least = gemmepi__least(&all)) != NULL) {
-        for (i = first; i < end && !is_of(&rows[i], least); i++) {
-        }
-        if (i < end)
-            return rows[i].graph / best;
-        all.list[least - all.list].refusal = "it was not measured";
+    gemmepi__enumerate(h100, &problem, gemmepi__may_be_applied(&problem), &all);
+    for (i = first; i < end; i++) {
+        if (time_of(&rows[i]) < best)
+            best = time_of(&rows[i]);
+        if (is_of(&rows[i], gemmepi__least(&all)))
+            chosen = time_of(&rows[i]);
     }
-    return 0;
+    return chosen / best;
 }
 
 static void the_choice_takes_at_most_a_twentieth_more_than_the_best(void) {
     static gemmepi_context h100;
     double sum = 0;
-    int products = 0, first, end;
+    int products = 0, unknown = 0, first, end;
     h100.arch = 90, h100.multiprocessors = 132;
-    CHECK(read_rows("bench/candidates_h100.csv") > 500, "%d rows", count);
+    CHECK(read_rows("bench/candidates_h100.csv") > 1500, "%d rows", count);
     for (first = 0; first < count; first = end) {
         double loss;
         for (end = first;
              end < count && rows[end].seed == rows[first].seed && rows[end].row == rows[first].row; end++) {
         }
         loss = loss_of(&h100, first, end);
-        CHECK(loss >= 1, "seed %ld, row %d: nothing that may be chosen was measured", rows[first].seed,
-              rows[first].row);
-        if (loss > 1.2)
+        if (loss <= 0) {
+            unknown++;
+            continue;
+        }
+        if (loss > 1.15)
             printf("   seed %ld, row %d: the choice takes %.2f of the best\n", rows[first].seed,
                    rows[first].row, loss);
         sum += log(loss);
         products++;
     }
-    printf("   %d products, %.3f of the best in the geometric mean\n", products, exp(sum / products));
+    printf("   %d products, %.3f of the best in the geometric mean; of %d more the choice was not measured\n",
+           products, exp(sum / products), unknown);
+    CHECK(unknown * 4 < products, "%d of %d", unknown, products);
     CHECK(exp(sum / products) < 1.05, "%.3f", exp(sum / products));
 }
 

@@ -159,7 +159,7 @@ static void a_list_that_is_none_is_refused(void) {
     nothing_is_left();
 }
 
-/* What is made ahead of its runs has both kernels: a list's product, and a gradient that is added to another. */
+/* What is made ahead of its runs has both kernels: a list's product. A gradient that is added to another reads that as a residual. */
 static void kernels_for_alpha_and_c_are_built_ahead(void) {
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context;
@@ -190,7 +190,7 @@ static void kernels_for_alpha_and_c_are_built_ahead(void) {
     kernels = gpu.compilations;
     run.a = args.a, run.dy = args.b, run.db = args.d;
     CHECK(gemmepi_run_linear_backward(backward, &run, NULL) == GEMMEPI_OK && gpu.compilations == kernels &&
-              gpu.last_fused.epilogue.uses_c,
+              !gpu.last_fused.epilogue.uses_c && gpu.last_fused.epilogue.residual.data == run.db,
           "%ld kernels more: %s", gpu.compilations - kernels, gemmepi_last_error());
     gemmepi_plan_destroy(backward);
     gemmepi_destroy(context);

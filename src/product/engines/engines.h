@@ -35,7 +35,7 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
         if (added->refusal)
             continue;
         row->choose(context, problem, added);
-        own = added->microseconds;
+        own = gemmepi__with_memory(context, problem, added->microseconds);
         added->microseconds = copying + own;
         added->rank = copying + (own < row->margin * least || own > least ? own : least);
         if (own < row->margin * least)

@@ -370,15 +370,17 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     return steps >= 2 * shape->parts || shape->parts == 1;
 }
 
+/* Cycles of a warpgroup for an element of the product in each of its threads: to store it, and more where it lies at no multiple of 16
+   bytes. */
 #define GEMMEPI__STORING_CYCLES 12
+#define GEMMEPI__COPYING_CYCLES 20
 
-/* Cycles of a warpgroup for an element of the product in each of its threads. Measured on an H200 for what they name; an activation's
-   stand in its row. */
+/* Likewise of what else the epilogue does. Measured on an H200 for what they name; an activation's stand in its row. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     const gemmepi__activation_row *row = gemmepi__activation_of(problem->epilogue);
     int backward = gemmepi__has(problem, GEMMEPI_BACKWARD), gated = gemmepi__has(problem, GEMMEPI_GATED);
     int activation = backward ? row->derivative_cycles : gated ? row->gate_cycles : row->cycles;
-    double cycles = GEMMEPI__STORING_CYCLES + (gated ? activation / 2.0 : activation);
+    double cycles = gated ? activation / 2.0 : activation;
     if (gemmepi__has(problem, GEMMEPI_AUX))
         cycles += 14;
     if (backward)
@@ -392,7 +394,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
 
 /* Cycles of a thread for an element of the product, where the epilogue reads others that do not lie in whole units: fitted to random
    products on an H100. */
-#define GEMMEPI__ODD_CYCLES 80
+#define GEMMEPI__ODD_CYCLES 32
 
 static double gemmepi__odd_cycles(const gemmepi__problem *problem) {
     const gemmepi__view *views = problem->views;
@@ -448,31 +450,46 @@ static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_si
     return there < lines ? (double)there : lines;
 }
 
-/* TMA takes longer where lines do not begin with whole sectors of 32 bytes of L2's: 1.4 times, as fitted to products on an H200. */
+/* Lines that do not begin with whole lines of 128 bytes of L2's take TMA longer, more so where they do not begin with whole sectors of
+   32. */
 static double gemmepi__load_slowness(const gemmepi__view *view) {
-    return view->lines > 1 && view->ld * view->bits / 8 % 32 ? 1.4 : 1;
+    int64_t bytes = view->lines > 1 ? view->ld * view->bits / 8 : 0;
+    return bytes % 32 ? 1.6 : bytes % 128 ? 1.3 : 1;
 }
 
-/* Cycles to load a step of k of a block's tile: operands come from L2, at 54 bytes a cycle and multiprocessor at most. */
-static double gemmepi__load_cycles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+#define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
+#define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
+#define GEMMEPI__SM90_KEPT_RATE  7600       /* likewise where the operands stay there */
+#define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
+
+/* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
+   128 x 128 is loaded more slowly than it is multiplied, 128 x 256 is not. */
+static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   const gemmepi__sm90_shape *shape) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    int halves = gemmepi__halves_in(problem);
-    double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed);
+    int halves = gemmepi__halves_in(problem), cluster = gemmepi__cluster_blocks(shape);
+    double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed) *
+                  gemmepi__load_slowness(a) * GEMMEPI__SM90_LINE;
     double columns =
-        halves * gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed);
-    return (rows / shape->cluster_n * gemmepi__load_slowness(a) +
-            columns / shape->cluster_m * gemmepi__load_slowness(b)) *
-           GEMMEPI__SM90_LINE / 54;
+        halves *
+        gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed) *
+        gemmepi__load_slowness(b) * GEMMEPI__SM90_LINE;
+    double own = rows / shape->cluster_n + columns / shape->cluster_m;
+    double blocks =
+        gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
+    double all = blocks * (own + rows + columns) / 2 /
+                 (a->bytes + b->bytes > GEMMEPI__SM90_KEPT ? GEMMEPI__SM90_RATE : GEMMEPI__SM90_KEPT_RATE);
+    own /= GEMMEPI__SM90_BLOCK_RATE;
+    return own > all ? own : all;
 }
 
-/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half
-   as many of TF32, a cycle and, in cuBLASLt's kernels as in ours, reaches 0.92 of that; a launch takes 2850 cycles to begin and
-   end, a tile 500. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does beyond
-   storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which wait
-   for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an element:
-   others load it ahead of the sums. Blocks that divide k take 900 to add their sums up, and 450 for each doubling of their number. Of 443
-   random products in CUDA graphs on an H200 the times of shapes near the fastest were an eighth beside this in the mean, and the shape
-   that it chooses took 1.02 of the fastest. */
+/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
+   TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
+   begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
+   beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
+   wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an
+   element: others load it ahead of the sums. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
+   number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__sm90_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -480,17 +497,17 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double waves = (double)gemmepi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
-    double multiply = area * GEMMEPI__SM90_LINE / (0.92 * 4096);
-    double load = gemmepi__load_cycles(problem, shape);
-    double sums = steps * (multiply > load ? multiply : load) + 500;
+    double multiply = area * GEMMEPI__SM90_LINE / 4220;
+    double load = gemmepi__load_cycles(context, problem, shape);
+    double sums = steps * (multiply > load ? multiply : load) + 550;
     int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
                 !gemmepi__activation_costs(problem->epilogue);
-    double finish = area / 128 *
-                    (gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 2 : 0)) /
-                    shape->parts;
-    double slowed =
-        (finish - area / 128 * GEMMEPI__STORING_CYCLES / shape->parts) * (shape->tile_n > 128 ? 0.7 : 0.5);
-    double cycles = 2850, tile = steps * multiply + 500;
+    double storing =
+        GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
+    double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 2 : 0);
+    double finish = area / 128 * (storing + beside) / shape->parts;
+    double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
+    double cycles = 3200, tile = steps * multiply + 550;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
@@ -498,7 +515,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     if (shape->ping_pong)
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 450 * log2((double)shape->parts) : 0));
+        cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__sm90_summed(problem, shape, applied))
@@ -525,8 +542,6 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
     }
     return best;
 }
-
-#define GEMMEPI__SM90_KEPT (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. Where one matrix
    is stored it is twice as high, to read B less often, where blocks gain by lying side by side: measured on several H200, up to 9

@@ -75,8 +75,10 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
     gemmepi__candidate *lt = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
     lt->otherwise = "its estimate is not less";
     if (wanted->bare_microseconds > 0)
-        lt->microseconds = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
-                           gemmepi__lt_sum_microseconds(wanted->problem);
+        lt->microseconds = gemmepi__with_memory(wanted->context, wanted->problem,
+                                                wanted->bare_microseconds +
+                                                    gemmepi__lt_epilogue_microseconds(wanted->problem) +
+                                                    gemmepi__lt_sum_microseconds(wanted->problem));
     lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 
@@ -85,9 +87,11 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
     double before = gemmepi__least_of_route(candidates, GEMMEPI_ROUTE_LT)->rank;
     gemmepi__candidate *split = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
     split->otherwise = "it takes a pass more";
-    if (wanted->bare_microseconds > 0)
-        split->microseconds =
-            wanted->bare_microseconds + gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
+    if (wanted->bare_microseconds > 0) {
+        gemmepi__problem bare = gemmepi__bare_problem(wanted->problem);
+        split->microseconds = gemmepi__with_memory(wanted->context, &bare, wanted->bare_microseconds) +
+                              gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
+    }
     split->rank = gemmepi__lt_rank(split->microseconds);
     if (split->rank < before)
         split->rank = before;
@@ -102,7 +106,8 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
     double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
                   (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
                   context->multiprocessors;
-    double finish = 1000 + area / 128 * (gated ? GEMMEPI__STORING_CYCLES : gemmepi__epilogue_cycles(problem));
+    double finish =
+        1000 + area / 128 * (GEMMEPI__STORING_CYCLES + (gated ? 0 : gemmepi__epilogue_cycles(problem)));
     if (each < 1)
         each = 1;
     return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
@@ -115,7 +120,8 @@ static void gemmepi__enumerate_plain(const gemmepi__wanted *wanted, gemmepi__can
     plain->otherwise = wanted->problem->k ? "slower than the others" : "there is no product";
     plain->rank = GEMMEPI__NEVER;
     if (wanted->bare_microseconds > 0)
-        plain->rank = plain->microseconds = gemmepi__plain_microseconds(wanted->context, wanted->problem);
+        plain->rank = plain->microseconds = gemmepi__with_memory(
+            wanted->context, wanted->problem, gemmepi__plain_microseconds(wanted->context, wanted->problem));
 }
 
 /* >>where D has no element: of the product and its epilogue nothing is left but the sums of bias_grad */
