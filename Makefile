@@ -34,7 +34,8 @@ help:
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
 	@echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
-	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (products drawn at random), --help"
+	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (products drawn at random),"
+	@echo '               --famous (those of well-known models), --svg, --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md  make check-gen fails if they are stale'

@@ -18,11 +18,12 @@ static struct {
     int rounds, warm, size, device; /* warm in milliseconds; size in MiB; 0: as main says */
     int host, list, help;
     const char *only, *csv, *svg;
-    int random, seed;                      /* problems to draw; 0: --random was not given */
+    int random, seed; /* problems to draw; 0: --random was not given */
+    int famous;
     const char *rows, *modes, *seconds;    /* NULL: not given */
     const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, NULL, NULL, NULL, NULL, {NULL}};
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, NULL, NULL, NULL, NULL, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -44,12 +45,18 @@ static const option options[] = {
      "writes every round to FILE; copy_us of a call is an empty launch's, of dB the product's alone;"
      "\n                 of products products_us is the bare one's",
      NULL, 0, 0, &wanted.csv},
-    {"--svg", "FILE", "draws some of the products to FILE", NULL, 0, 0, &wanted.svg},
+    {"--svg", "FILE",
+     "draws some of the products to FILE; of --random, --famous and --report all ratios, sorted", NULL, 0, 0,
+     &wanted.svg},
     {"--device", "I", "the CUDA device, 0 unless given", &wanted.device, 0, 1 << 10, NULL},
     {"--random", "N",
      "in place of the rows above N products drawn at random, raced in four modes against cuBLASLt's epilogue"
      "\n                 and its product with one pass behind it; with --list shows them, with --csv adds lines to FILE",
      &wanted.random, 1, MOST_RANDOM, NULL},
+    {"--famous", NULL,
+     "the same races of the products of Llama-3-8B, Qwen2.5-0.5B and GPT-2 124M; --only picks some, as"
+     "\n                 'llama', 'gpt2 dW', 'decode'; --rows are of those picked",
+     &wanted.famous, 0, 0, NULL},
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},
     {"--candidates", "FILE",
@@ -57,7 +64,8 @@ static const option options[] = {
      NULL, 0, 0, &wanted.candidates},
     {"--modes", "LIST", "graph,spaced,burst,stream or some of them", NULL, 0, 0, &wanted.modes},
     {"--seconds", "X", "for the races of one problem, about 4 unless given", NULL, 0, 0, &wanted.seconds},
-    {"--report", "FILE", "the report of what --random --csv has written; again for more files, or FILE,FILE",
+    {"--report", "FILE",
+     "the report of what --csv has written of --random and --famous; again for more files, or FILE,FILE",
      NULL, MOST_REPORTS, 0, wanted.reports},
     {"--host", NULL, "measures the host in place of a GPU, against memcpy", &wanted.host, 0, 0, NULL},
     {"--list", NULL, "lists the rows with their bounds, measures nothing", &wanted.list, 0, 0, NULL},
@@ -131,7 +139,8 @@ static void print_help(void) {
     printf(
         "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host; layers\n"
         "by turns with their bare products and a copy; products by turns with cuBLASLt's, bare, with its own\n"
-        "epilogue and with a pass of ours. --random draws products in place of those rows.\n");
+        "epilogue and with a pass of ours. --random draws products in place of those rows, --famous has those of\n"
+        "well-known models.\n");
     for (i = 0; i < COUNT(options); i++) {
         snprintf(name, sizeof name, "%s %s", options[i].name, options[i].value ? options[i].value : "");
         printf("  %-14s %s\n", name, options[i].help);
@@ -202,18 +211,18 @@ static size_t most_memory(size_t size) {
 
 static void measure(bench *b, report *r) {
     int i;
-    report_begin(r, rows.count);
+    progress_begin(&r->progress, "rows", rows.count);
     for (i = 0; i < rows.count; i++) {
         const bench_row *row = rows.rows + i;
-        report_progress(r, row->name, row->dtype);
+        progress_show(&r->progress, row->name);
         if (bench_measure(b, row, &result)) {
             report_row(r, row, &result);
             report_rounds(r, row, &result);
         } else
             report_failure(r, row, b->fault);
-        r->done++;
+        r->progress.done++;
     }
-    report_progress(r, "", "");
+    progress_show(&r->progress, "");
 }
 
 /* Before the time is spent. */
@@ -282,11 +291,40 @@ static int take_seconds(random_wishes *w) {
     return 0;
 }
 
+/* The rows of famous.h whose name has the text of --only in it. */
+static int take_famous(random_wishes *w) {
+    static int chosen[FAMOUS_MOST];
+    char name[FAMOUS_NAME];
+    int row;
+    for (row = 0; famous_name(row, name, sizeof name); row++)
+        if (contains(name, wanted.only))
+            chosen[w->count++] = row;
+    w->famous = chosen, w->seed = FAMOUS_SEED;
+    if (w->count)
+        return 1;
+    fprintf(stderr, "no product of --famous has '%s' in its name\n", wanted.only);
+    return 0;
+}
+
+static int take_products(random_wishes *w) {
+    w->count = wanted.random, w->seed = wanted.seed;
+    if (!wanted.famous)
+        return 1;
+    if (!wanted.random && !wanted.candidates)
+        return take_famous(w);
+    fprintf(stderr, "--famous goes with neither --random nor --candidates\n");
+    return 0;
+}
+
 static int take_wishes(random_wishes *w) {
     memset(w, 0, sizeof *w);
-    w->count = wanted.random, w->seed = wanted.seed, w->csv = wanted.csv;
+    w->csv = wanted.csv, w->svg = wanted.svg;
     w->candidates = wanted.candidates;
-    return take_rows(w) && take_modes(w) && take_seconds(w);
+    if (w->candidates && w->svg) {
+        fprintf(stderr, "--svg draws races, and --candidates has none\n");
+        return 0;
+    }
+    return take_products(w) && take_rows(w) && take_modes(w) && take_seconds(w);
 }
 
 /* With the context created. Returns the program's status. */
@@ -323,7 +361,7 @@ static int create(bench *b) {
     return 1;
 }
 
-/* Drawn products, from the options to the report. Returns the program's status. */
+/* Products of --random or --famous, from the options to the report. Returns the program's status. */
 static int run_random(bench *b) {
     random_wishes wishes;
     int status;
@@ -332,7 +370,7 @@ static int run_random(bench *b) {
     if (wanted.list)
         return random_list(&wishes);
     if (wanted.host) {
-        fprintf(stderr, "--random measures a GPU, and not the host\n");
+        fprintf(stderr, "--random and --famous measure a GPU, and not the host\n");
         return 1;
     }
     b->rounds = wanted.rounds;
@@ -386,6 +424,6 @@ int main(int argc, char **argv) {
     while (wanted.reports[reports])
         reports++;
     if (reports)
-        return random_report(wanted.reports, reports);
-    return wanted.random ? run_random(&b) : run_rows(&b, argc, argv);
+        return random_report(wanted.reports, reports, wanted.svg);
+    return wanted.random || wanted.famous ? run_random(&b) : run_rows(&b, argc, argv);
 }

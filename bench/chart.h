@@ -3,6 +3,7 @@
 #define GEMMEPI_BENCH_CHART_H
 
 #include "bench.h"
+#include "svg.h"
 
 enum { CHART_OURS, CHART_LT, CHART_PASS, CHART_BARS };
 
@@ -142,42 +143,29 @@ static void chart_panel(FILE *file, const chart *c, int panel, double left, doub
 }
 
 static void chart_head(FILE *file, const char *device) {
+    char text[300];
     int bar;
-    fprintf(
-        file,
-        "<text class='title' x='%d' y='24'>Products with an epilogue: time / time of cuBLASLt's fastest bare "
-        "product</text>\n<text x='%d' y='44'>%s, BF16, m x n x k, medians of one run; lower is "
-        "better</text>\n",
-        CHART_LEFT, CHART_LEFT, device);
+    svg_text(file, "title", CHART_LEFT, 24,
+             "Products with an epilogue: time / time of cuBLASLt's fastest bare product");
+    snprintf(text, sizeof text, "%s, BF16, m x n x k, medians of one run; lower is better", device);
+    svg_text(file, "", CHART_LEFT, 44, text);
     for (bar = 0; bar < CHART_BARS; bar++)
-        fprintf(file,
-                "<rect class='%s' x='%d' y='%d' width='12' height='12'/><text x='%d' y='%d'>%s</text>\n",
-                chart_bars[bar].class_name, chart_bars[bar].x, CHART_LEGEND_Y - 10, chart_bars[bar].x + 18,
-                CHART_LEGEND_Y, chart_bars[bar].legend);
+        svg_key(file, chart_bars[bar].class_name, chart_bars[bar].x, CHART_LEGEND_Y, chart_bars[bar].legend);
 }
+
+static const char chart_light[] = ".shape, .small { text-anchor: middle } .shape { font-size: 11px } "
+                                  ".small { font-size: 9.5px }\n"
+                                  ".ours { fill: #1f6fd0 } .lt { fill: #e08a3c } .pass { fill: #a3a9b2 }\n";
+
+static const char chart_dark[] =
+    "    .ours { fill: #5a9cf0 } .lt { fill: #e39a55 } .pass { fill: #747b85 }\n";
 
 /* Panels without a bar are left out. */
 static void chart_write(const chart *c, FILE *file, const char *device) {
-    int panel, shown = 0, height;
+    int panel, shown = 0;
     for (panel = 0; panel < CHART_PANELS; panel++)
         shown += chart_has(c, panel);
-    height = CHART_HEAD + (shown + 1) / 2 * CHART_PANEL;
-    fprintf(file,
-            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' font-family='sans-serif' "
-            "font-size='13'>\n",
-            CHART_WIDTH, height);
-    fputs("<style>\n"
-          "text { fill: #333 } path { stroke: #ddd } .one { stroke: #333; stroke-width: 1.5 }\n"
-          ".title { font-size: 16px; font-weight: bold } .shape, .small { text-anchor: middle }\n"
-          ".shape { font-size: 11px } .small { font-size: 9.5px }\n"
-          ".ground { fill: #fff } .ours { fill: #1f6fd0 } .lt { fill: #e08a3c } .pass { fill: #a3a9b2 }\n"
-          "@media (prefers-color-scheme: dark) {\n"
-          "    .ground { fill: #16191d } text { fill: #ccc } path { stroke: #3a3f46 } .one { stroke: #eee }\n"
-          "    .ours { fill: #5a9cf0 } .lt { fill: #e39a55 } .pass { fill: #747b85 }\n"
-          "}\n"
-          "</style>\n",
-          file);
-    fprintf(file, "<rect class='ground' width='%d' height='%d'/>\n", CHART_WIDTH, height);
+    svg_begin(file, CHART_WIDTH, CHART_HEAD + (shown + 1) / 2 * CHART_PANEL, chart_light, chart_dark);
     chart_head(file, device);
     shown = 0;
     for (panel = 0; panel < CHART_PANELS; panel++)
@@ -186,7 +174,7 @@ static void chart_write(const chart *c, FILE *file, const char *device) {
                         CHART_HEAD + shown / 2 * CHART_PANEL + CHART_TOP, chart_upper(c));
             shown++;
         }
-    fputs("</svg>\n", file);
+    svg_end(file);
 }
 
 #endif

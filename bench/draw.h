@@ -226,19 +226,24 @@ static const draw_family *draw_a_family(uint64_t *state) {
     return draw_families + i;
 }
 
-static void draw_lines(uint64_t *state, draw_problem *p) {
+/* Of aux and the residual: none where there is no such tensor, a mask's in bits. */
+static void draw_settle_lines(draw_problem *p) {
     int64_t aux = draw_aux_columns(p);
-    p->a_ld = draw_line(state, draw_a_columns(p));
-    p->b_ld = draw_line(state, draw_b_columns(p));
-    p->d_ld = draw_line(state, draw_d_columns(p));
-    p->aux_ld = draw_line(state, aux);
-    p->residual_ld = draw_line(state, draw_d_columns(p));
     if (!aux)
         p->aux_ld = 0;
     else if (draw_aux_is_mask(p))
         p->aux_ld = (aux + DRAW_MASK_LINE - 1) / DRAW_MASK_LINE * DRAW_MASK_LINE;
     if (!(p->epilogue & GEMMEPI_RESIDUAL))
         p->residual_ld = 0;
+}
+
+static void draw_lines(uint64_t *state, draw_problem *p) {
+    p->a_ld = draw_line(state, draw_a_columns(p));
+    p->b_ld = draw_line(state, draw_b_columns(p));
+    p->d_ld = draw_line(state, draw_d_columns(p));
+    p->aux_ld = draw_line(state, draw_aux_columns(p));
+    p->residual_ld = draw_line(state, draw_d_columns(p));
+    draw_settle_lines(p);
 }
 
 static draw_problem draw_once(uint64_t seed, int row, int attempt) {

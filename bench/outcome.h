@@ -1,4 +1,4 @@
-/* What one drawn product took in one mode: a line of a CSV that says all by itself, and the report that such lines make. */
+/* What one product took in one mode: a line of a CSV that says all by itself, and the report that such lines make. */
 #ifndef GEMMEPI_BENCH_OUTCOME_H
 #define GEMMEPI_BENCH_OUTCOME_H
 
@@ -7,12 +7,13 @@
 #include "race.h"
 #include "report.h"
 
-enum { OUTCOME_LINE = 4096, OUTCOME_WORST = 10 };
+enum { OUTCOME_LINE = 4096, OUTCOME_WORST = 10, OUTCOME_NAME_WIDTH = 62 /* printed at least */ };
 
 typedef struct outcome {
     long seed;
     int row, mode;
     draw_problem problem;
+    char name[DRAW_NAME]; /* of the problem, for people */
     char route[16], kernel[96];
     int tile_m, tile_n, launches;
     char check[8];                       /* "ok" or "FAILED" */
@@ -94,15 +95,16 @@ static const outcome_column outcome_columns[] = {
     OUTCOME_AT(OUTCOME_TEXT, "driver", driver),
     OUTCOME_AT(OUTCOME_TEXT, "cublaslt", cublaslt),
     OUTCOME_AT(OUTCOME_TEXT, "gemmepi", gemmepi),
+    OUTCOME_AT(OUTCOME_TEXT, "problem", name),
 };
 
-/* Behind those the name of the problem and of the mode, for people, then three columns for each series. */
+/* Behind those the name of the mode, for people, then three columns for each series. */
 static void outcome_heading(char *line, size_t size) {
     size_t length = 0;
     int i;
     for (i = 0; i < COUNT(outcome_columns); i++)
         length += (size_t)snprintf(line + length, size - length, "%s,", outcome_columns[i].name);
-    length += (size_t)snprintf(line + length, size - length, "problem,mode_name");
+    length += (size_t)snprintf(line + length, size - length, "mode_name");
     for (i = 0; i < RACE_SERIES; i++)
         length += (size_t)snprintf(line + length, size - length, ",%s_us,%s_low,%s_high",
                                    race_series_names[i], race_series_names[i], race_series_names[i]);
@@ -136,12 +138,10 @@ static void outcome_write_column(FILE *file, const outcome *o, const outcome_col
 }
 
 static void outcome_write(FILE *file, const outcome *o) {
-    char name[DRAW_NAME];
     int i;
     for (i = 0; i < COUNT(outcome_columns); i++)
         outcome_write_column(file, o, &outcome_columns[i]);
-    draw_name(&o->problem, name);
-    fprintf(file, "%s,%s", name, race_mode_names[o->mode]);
+    fprintf(file, "%s", race_mode_names[o->mode]);
     for (i = 0; i < RACE_SERIES; i++) {
         const report_quartiles *t = &o->times[i];
         if (t->middle > 0)
@@ -207,7 +207,7 @@ static int outcome_read(char *line, outcome *o) {
     for (i = 0; i < COUNT(outcome_columns); i++)
         if (!outcome_read_column(&rest, o, &outcome_columns[i]))
             return 0;
-    if (!outcome_field(&rest) || !outcome_field(&rest) || o->mode < 0 || o->mode >= RACE_MODES)
+    if (!outcome_field(&rest) || o->mode < 0 || o->mode >= RACE_MODES)
         return 0;
     for (i = 0; i < RACE_SERIES; i++)
         if (!outcome_read_time(&rest, &o->times[i].middle) || !outcome_read_time(&rest, &o->times[i].low) ||
@@ -324,13 +324,12 @@ static void outcome_tile(const outcome *o, char *text, size_t size) {
 }
 
 /* A line of the worst: what it took, what the best alternative took, and what each route takes. */
-static void outcome_print(const outcome *o) {
-    char name[DRAW_NAME], tile[32];
+static void outcome_print(const outcome *o, int width) {
+    char tile[32];
     int best = outcome_best(o), s;
-    draw_name(&o->problem, name);
     outcome_tile(o, tile, sizeof tile);
-    printf("  %6.3f  %5d  %-62s %-6s %-8s %10.2f  %8s %10.2f  ", outcome_ratio(o), o->row, name, o->route,
-           tile, o->times[RACE_OURS].middle, race_series_names[best], o->times[best].middle);
+    printf("  %6.3f  %5d  %-*s %-6s %-8s %10.2f  %8s %10.2f  ", outcome_ratio(o), o->row, width, o->name,
+           o->route, tile, o->times[RACE_OURS].middle, race_series_names[best], o->times[best].middle);
     for (s = RACE_FUSED; s <= RACE_PLAIN; s++)
         if (o->times[s].middle > 0)
             printf(" %s %.2f", race_series_names[s], o->times[s].middle);
@@ -338,16 +337,25 @@ static void outcome_print(const outcome *o) {
            strcmp(o->check, "ok") == 0 ? "" : "  FAILED");
 }
 
-static void outcomes_print_worst(const outcomes *list, int mode, const outcome **sorted) {
+/* A mode's lines that have a ratio, the largest first; their number. */
+static int outcomes_sort(const outcomes *list, int mode, const outcome **sorted) {
     int count = 0, i;
     for (i = 0; i < list->count; i++)
         if (list->all[i].mode == mode && outcome_ratio(list->all + i) > 0)
             sorted[count++] = list->all + i;
     qsort(sorted, (size_t)count, sizeof *sorted, outcome_compare);
-    printf("  %6s  %5s  %-62s %-6s %-8s %10s  %8s %10s   the routes, us\n", "ratio", "row",
+    return count;
+}
+
+static void outcomes_print_worst(const outcomes *list, int mode, const outcome **sorted) {
+    int count = outcomes_sort(list, mode, sorted), width = OUTCOME_NAME_WIDTH, i;
+    for (i = 0; i < count && i < OUTCOME_WORST; i++)
+        if ((int)strlen(sorted[i]->name) > width)
+            width = (int)strlen(sorted[i]->name);
+    printf("  %6s  %5s  %-*s %-6s %-8s %10s  %8s %10s   the routes, us\n", "ratio", "row", width,
            "problem m x n x k", "route", "tile", "ours us", "best", "us");
     for (i = 0; i < count && i < OUTCOME_WORST; i++)
-        outcome_print(sorted[i]);
+        outcome_print(sorted[i], width);
 }
 
 static void outcomes_print_mode(const outcomes *list, int mode, double *noises, const outcome **sorted) {

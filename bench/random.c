@@ -1,12 +1,15 @@
-/* Drawn products raced: ours as planned and by each route alone against the opponents, in each mode, and checked against them. Part
-   of bench.c. */
+/* Products raced, drawn ones or those of models: ours as planned and by each route alone against the opponents, in each mode, and
+   checked against them. Part of bench.c. */
 #include "candidates.h"
+#include "famous.h"
 #include "opponents.h"
 #include "outcome.h"
+#include "ratios.h"
 
 enum {
     RANDOM_ROUTES = 4,
     RANDOM_CHECKED_ROWS = 8,
+    RANDOM_FAMOUS_WIDTH = 90,    /* of a name */
     RANDOM_WARM_BYTES = 64 << 20 /* copied ahead of all rows */
 };
 
@@ -18,12 +21,13 @@ static const gemmepi_route random_routes[RANDOM_ROUTES] = {GEMMEPI_ROUTE_FUSED, 
 
 /* What the options say. */
 typedef struct random_wishes {
-    int count; /* of problems; 0: --random was not given */
+    int count;         /* of problems */
+    const int *famous; /* the rows of famous.h that they are; NULL: they are drawn */
     int from, to;
     long seed;
     int modes[RACE_MODES];
     double scale;
-    const char *csv; /* NULL: none */
+    const char *csv, *svg; /* NULL: none */
     const char
         *candidates; /* the file of candidates' times, which are measured in place of races; NULL: races */
 } random_wishes;
@@ -36,13 +40,14 @@ static struct {
     race_tools tools;
     tensors_blocks blocks;
     outcomes outcomes;
-    FILE *csv;
+    FILE *csv, *svg;
     int failed;
 } shared;
 
 /* One row. */
 typedef struct random_work {
     draw_problem problem;
+    char name[DRAW_NAME]; /* "": there is no problem yet */
     tensors tensors;
     opponents opponents;
     gemmepi_plan *plans[RACE_SERIES]; /* of ours and of the routes */
@@ -50,6 +55,30 @@ typedef struct random_work {
     int same_as_ours; /* the series of the route that ours took; 0: none */
     char check[8];
 } random_work;
+
+/* >>problems */
+
+/* The number of the i-th that is wanted. */
+static int random_row_at(const random_wishes *wishes, int i) {
+    return wishes->famous ? wishes->famous[i] : i;
+}
+
+/* As draw() does, where rows are drawn; a model's row has one problem. */
+static int random_problem(const random_wishes *wishes, int row, int *attempt, draw_problem *p) {
+    if (!wishes->famous)
+        return draw((uint64_t)wishes->seed, row, attempt, p);
+    return (*attempt)++ == 0 && famous_problem(row, p);
+}
+
+/* A model's says what it is for, too. */
+static void random_name(const random_wishes *wishes, int row, const draw_problem *p, char *text) {
+    char famous[FAMOUS_NAME], product[DRAW_NAME];
+    draw_name(p, product);
+    if (wishes->famous && famous_name(row, famous, sizeof famous))
+        snprintf(text, DRAW_NAME, "%s: %.90s", famous, product);
+    else
+        snprintf(text, DRAW_NAME, "%s", product);
+}
 
 /* >>calls */
 
@@ -109,8 +138,9 @@ static int random_plan(bench *b, gemmepi_context *context, const draw_problem *p
 static int random_draw(bench *b, random_work *w, const random_wishes *wishes, int row) {
     int attempt = 0, supported = 0;
     while (!supported) {
-        if (!draw((uint64_t)wishes->seed, row, &attempt, &w->problem))
-            return bench_fail(b, "row %d: no problem was drawn that is supported", row);
+        if (!random_problem(wishes, row, &attempt, &w->problem))
+            return bench_fail(b, "row %d has no problem that is supported", row);
+        random_name(wishes, row, &w->problem, w->name);
         if (!random_plan(b, b->context, &w->problem, &w->plans[RACE_OURS], &supported))
             return 0;
     }
@@ -316,6 +346,7 @@ static void random_describe(bench *b, const random_work *w, const random_wishes 
     memset(o, 0, sizeof *o);
     o->seed = wishes->seed, o->row = row;
     o->problem = w->problem;
+    snprintf(o->name, sizeof o->name, "%s", w->name);
     snprintf(o->route, sizeof o->route, "%s", w->details.route_name);
     snprintf(o->kernel, sizeof o->kernel, "%s", w->details.kernel);
     o->tile_m = w->details.tile_m, o->tile_n = w->details.tile_n, o->launches = w->details.launches;
@@ -428,11 +459,10 @@ static void random_begin_race(race *r, random_work *w, const random_wishes *wish
 /* >>what is said of a row */
 
 static void random_print(const random_work *w, const random_wishes *wishes, const outcome *of_modes) {
-    char name[DRAW_NAME], tile[32];
-    int mode, row = of_modes[0].row;
-    draw_name(&w->problem, name);
+    char tile[32];
+    int mode, row = of_modes[0].row, width = wishes->famous ? RANDOM_FAMOUS_WIDTH : OUTCOME_NAME_WIDTH;
     outcome_tile(&of_modes[0], tile, sizeof tile);
-    printf("%5d  %-62s %-6s %-8s", row, name, w->details.route_name, tile);
+    printf("%5d  %-*s %-6s %-8s", row, width, w->name, w->details.route_name, tile);
     for (mode = 0; mode < RACE_MODES; mode++)
         if (wishes->modes[mode]) {
             const outcome *o = &of_modes[mode];
@@ -458,7 +488,7 @@ static int random_record(bench *b, const random_wishes *wishes, const outcome *o
     return 1;
 }
 
-static int random_measure(bench *b, report *progress, random_work *w, const random_wishes *wishes, int row) {
+static int random_measure(bench *b, progress *rows, random_work *w, const random_wishes *wishes, int row) {
     static race r;
     static outcome of_modes[RACE_MODES];
     int right = 1;
@@ -469,7 +499,7 @@ static int random_measure(bench *b, report *progress, random_work *w, const rand
     random_begin_race(&r, w, wishes, b->rounds);
     if (!random_choose(b, w, &r, wishes) || !random_race(b, w, &r, wishes, row, of_modes, &right))
         return 0;
-    report_wipe(progress);
+    progress_wipe(rows);
     random_print(w, wishes, of_modes);
     if (!right) {
         printf("       FAILED: %s\n", b->fault);
@@ -518,13 +548,11 @@ static int random_measure_candidates(bench *b, random_work *w, const random_wish
     gemmepi__candidate list[CANDIDATES_MOST];
     candidates_row lines[CANDIDATES_MOST];
     gemmepi__problem problem;
-    char name[DRAW_NAME];
     int count, i;
     if (!random_open_tensors(b, w) || !candidates_problem(&w->problem, &problem))
         return 0;
     random_begin_race(&r, w, wishes, RACE_LEAST_ROUNDS);
     r.has[RACE_OURS] = 1;
-    draw_name(&w->problem, name);
     count = candidates_list(b->context, &w->problem, &problem, list);
     memset(lines, 0, sizeof lines);
     for (i = 0; i < count; i++) {
@@ -537,7 +565,7 @@ static int random_measure_candidates(bench *b, random_work *w, const random_wish
     random_time_candidates(b, w, &r, &problem, list, lines, count);
     for (i = 0; i < count; i++)
         if (lines[i].graph > 0)
-            candidates_write(shared.csv, &lines[i], name);
+            candidates_write(shared.csv, &lines[i], w->name);
     fflush(shared.csv);
     return 1;
 }
@@ -545,57 +573,59 @@ static int random_measure_candidates(bench *b, random_work *w, const random_wish
 /* >>a row */
 
 /* A row that does not run is told, and the next one goes on. */
-static void random_row(bench *b, report *progress, const random_wishes *wishes, int row) {
+static void random_row(bench *b, progress *rows, const random_wishes *wishes, int row) {
     static random_work w;
-    char name[DRAW_NAME] = "";
+    int drawn;
     memset(&w, 0, sizeof w);
-    if (random_draw(b, &w, wishes, row)) {
-        draw_name(&w.problem, name);
-        report_progress(progress, name, "");
-    }
-    if (!name[0] || !(wishes->candidates ? random_measure_candidates(b, &w, wishes, row)
-                                         : random_measure(b, progress, &w, wishes, row))) {
-        report_wipe(progress);
-        printf("%5d  %-62s FAILED: %s\n", row, name, b->fault);
+    drawn = random_draw(b, &w, wishes, row);
+    progress_show(rows, w.name);
+    if (!drawn || !(wishes->candidates ? random_measure_candidates(b, &w, wishes, row)
+                                       : random_measure(b, rows, &w, wishes, row))) {
+        progress_wipe(rows);
+        printf("%5d  %-*s FAILED: %s\n", row, OUTCOME_NAME_WIDTH, w.name, b->fault);
         fflush(stdout);
         shared.failed++;
     }
     random_close_row(b, &w);
 }
 
-/* >>the whole */
+/* >>ahead of all rows */
 
 static void random_count_done(void *user, size_t done, size_t count) {
-    report *progress = user;
-    if (10 * done / count > 10 * (done - 1) / count && !progress->terminal)
-        fprintf(stderr, "kernels of %lu of %lu plans\n", (unsigned long)done, (unsigned long)count);
-    else if (progress->terminal)
-        fprintf(stderr, "\r\033[Kkernels of %lu of %lu plans", (unsigned long)done, (unsigned long)count);
+    progress *plans = user;
+    plans->done = (int)done, plans->total = (int)count;
+    progress_show(plans, "are compiled");
 }
 
-/* Compiles the rows' kernels on all processors, in the context of each route. What cannot be compiled is told when the row
-   is measured. */
-static void random_precompile(bench *b, report *progress, const random_wishes *wishes) {
+/* On all processors. What cannot be compiled is told when the row is measured. */
+static void random_precompile_for(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count) {
+    progress plans;
+    gemmepi_status status;
+    progress_begin(&plans, "plans", (int)count);
+    status = gemmepi_precompile(context, problems, count, 0, random_count_done, &plans);
+    (void)status;
+    progress_wipe(&plans);
+}
+
+/* Compiles the rows' kernels, in the context of each route. */
+static void random_precompile(bench *b, const random_wishes *wishes) {
     size_t count = (size_t)(wishes->to - wishes->from), i;
     gemmepi_matmul_desc *descs = calloc(count, sizeof *descs);
     gemmepi_any_desc *problems = calloc(count, sizeof *problems);
-    gemmepi_status status = GEMMEPI_OK;
     for (i = 0; descs && problems && i < count; i++) {
         draw_problem p;
         int attempt = 0;
-        if (!draw((uint64_t)wishes->seed, wishes->from + (int)i, &attempt, &p))
+        if (!random_problem(wishes, random_row_at(wishes, (int)i), &attempt, &p))
             break;
         descs[i] = draw_desc(&p);
         problems[i].matmul = &descs[i];
     }
     if (descs && problems && i == count) {
         int route;
-        status = gemmepi_precompile(b->context, problems, count, 0, random_count_done, progress);
+        random_precompile_for(b->context, problems, count);
         for (route = 0; route < RANDOM_ROUTES - 1; route++) /* plain is one kernel for many */
-            status =
-                gemmepi_precompile(shared.contexts[route], problems, count, 0, random_count_done, progress);
+            random_precompile_for(shared.contexts[route], problems, count);
     }
-    (void)status;
     free(descs);
     free(problems);
 }
@@ -664,71 +694,102 @@ static int random_open_csv(const random_wishes *wishes) {
     return 1;
 }
 
-static int random_close_csv(const random_wishes *wishes) {
-    int whole = !shared.csv || report_close(shared.csv);
+static int random_open_svg(const char *path) {
+    shared.svg = path ? fopen(path, "w") : NULL;
+    if (path && !shared.svg)
+        fprintf(stderr, "%s cannot be written\n", path);
+    return !path || shared.svg;
+}
+
+static int random_close_file(FILE *file, const char *path) {
+    int whole = !file || report_close(file);
     if (!whole)
-        fprintf(stderr, "%s could not be written whole\n",
-                wishes->candidates ? wishes->candidates : wishes->csv);
+        fprintf(stderr, "%s could not be written whole\n", path);
     return whole;
+}
+
+/* What is measured, as text and as chart. Returns 0 where there is nothing, or something could not be written. */
+static int random_tell(const outcomes *list, const char *svg) {
+    int told = outcomes_report(list) && (!shared.svg || ratios_draw(list, shared.svg));
+    return random_close_file(shared.svg, svg) && told;
+}
+
+/* >>the whole */
+
+static void random_measure_rows(bench *b, const random_wishes *wishes) {
+    progress rows;
+    int i;
+    if (wishes->candidates)
+        candidates_compile(b->context, (uint64_t)wishes->seed, wishes->from, wishes->to);
+    else
+        random_precompile(b, wishes);
+    progress_begin(&rows, "rows", wishes->to - wishes->from);
+    for (i = wishes->from; i < wishes->to; i++) {
+        random_row(b, &rows, wishes, random_row_at(wishes, i));
+        rows.done++;
+    }
+    progress_wipe(&rows);
+}
+
+static void random_print_end(const bench *b, const random_wishes *wishes, double began) {
+    if (wishes->famous)
+        printf("famous");
+    else
+        printf("seed %ld", wishes->seed);
+    printf(", rows %d..%d: %d failed; %.0f s, of which %.0f s made plans\n", wishes->from, wishes->to,
+           shared.failed, bench_seconds() - began, b->plan_seconds);
 }
 
 /* With b open. Returns the program's status. */
 static int random_run(bench *b, const random_wishes *wishes) {
-    static report progress;
-    int row;
+    double began = bench_seconds();
+    int told;
     if (!random_open(b)) {
         fprintf(stderr, "%s\n", b->fault);
         random_close(b);
         return 1;
     }
-    if (!random_open_csv(wishes)) {
+    if (!random_open_csv(wishes) || !random_open_svg(wishes->svg)) {
         random_close(b);
         return 1;
     }
-    report_begin(&progress, wishes->to - wishes->from);
-    if (wishes->candidates)
-        candidates_compile(b->context, (uint64_t)wishes->seed, wishes->from, wishes->to);
-    else
-        random_precompile(b, &progress, wishes);
-    for (row = wishes->from; row < wishes->to; row++) {
-        random_row(b, &progress, wishes, row);
-        progress.done++;
-    }
-    report_wipe(&progress);
-    outcomes_report(&shared.outcomes);
-    printf("seed %ld, rows %d..%d: %d failed; %.0f s, of which %.0f s made plans\n", wishes->seed,
-           wishes->from, wishes->to, shared.failed, bench_seconds() - progress.began, b->plan_seconds);
+    random_measure_rows(b, wishes);
+    told = random_tell(&shared.outcomes, wishes->svg) || wishes->candidates;
+    random_print_end(b, wishes, began);
     random_close(b);
-    return !random_close_csv(wishes) || shared.failed != 0;
+    return !random_close_file(shared.csv, wishes->candidates ? wishes->candidates : wishes->csv) || !told ||
+           shared.failed != 0;
 }
 
 /* The rows' problems, as they are drawn where none is refused. */
 static int random_list(const random_wishes *wishes) {
-    int row;
-    for (row = wishes->from; row < wishes->to; row++) {
+    int i;
+    for (i = wishes->from; i < wishes->to; i++) {
         draw_problem p;
         char name[DRAW_NAME];
-        int attempt = 0;
-        if (!draw((uint64_t)wishes->seed, row, &attempt, &p))
+        int attempt = 0, row = random_row_at(wishes, i);
+        if (!random_problem(wishes, row, &attempt, &p))
             return 1;
-        draw_name(&p, name);
-        printf("%5d  %-62s %10.3f GFLOP %8.1f MiB\n", row, name, draw_operations(&p) * 1e-9,
+        random_name(wishes, row, &p, name);
+        printf("%5d  %-*s %10.3f GFLOP %8.1f MiB\n", row,
+               wishes->famous ? RANDOM_FAMOUS_WIDTH : OUTCOME_NAME_WIDTH, name, draw_operations(&p) * 1e-9,
                (double)draw_bytes(&p) / 1048576);
     }
     return 0;
 }
 
-/* Prints the report of CSVs. Returns the program's status. */
-static int random_report(const char *const *paths, int count) {
+/* Prints the report of CSVs, and draws it. Returns the program's status. */
+static int random_report(const char *const *paths, int count, const char *svg) {
     outcomes list;
     int right = 1, i;
     memset(&list, 0, sizeof list);
     for (i = 0; i < count && right; i++)
         right = outcomes_read(&list, paths[i]);
-    if (right && !outcomes_report(&list)) {
+    if (right && !list.count) {
         fprintf(stderr, "there is nothing to report\n");
         right = 0;
     }
+    right = right && random_open_svg(svg) && random_tell(&list, svg);
     outcomes_close(&list);
     return !right;
 }

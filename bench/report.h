@@ -1,50 +1,18 @@
-/* What a measurement says: the table, the progress, the file of all rounds, the chart. */
+/* What a measurement says: the table, the file of all rounds, the chart. */
 #ifndef GEMMEPI_BENCH_REPORT_H
 #define GEMMEPI_BENCH_REPORT_H
 
-#include <unistd.h>
-
 #include "bench.h"
 #include "chart.h"
+#include "progress.h"
 
 typedef struct report {
     FILE *csv, *svg;   /* NULL: none is wanted */
     const char *group; /* whose heading stands */
-    int total, done, below, failed;
-    int terminal; /* 1: stderr is one */
-    int shown;    /* rows done when progress was last told, where it is none */
-    double began;
+    int below, failed;
+    progress progress;
     chart chart; /* of the products so far */
 } report;
-
-/* >>progress */
-
-static void report_begin(report *r, int total) {
-    r->total = total;
-    r->terminal = isatty(2);
-    r->began = bench_seconds();
-}
-
-static void report_wipe(const report *r) {
-    fflush(stdout);
-    if (r->terminal)
-        fprintf(stderr, "\r\033[K");
-}
-
-/* A bar, redrawn; or a line for each tenth. */
-static void report_progress(report *r, const char *name, const char *dtype) {
-    static const char full[] = "####################", none[] = "....................";
-    int width = (int)sizeof full - 1, filled = width * r->done / r->total;
-    if (r->terminal)
-        fprintf(stderr, "\r\033[K[%.*s%.*s] %d/%d %s %s", filled, full, width - filled, none, r->done,
-                r->total, name, dtype);
-    else if (10 * r->done / r->total > 10 * r->shown / r->total) {
-        fprintf(stderr, "%d %%: %d of %d rows, %.0f s\n", 100 * r->done / r->total, r->done, r->total,
-                bench_seconds() - r->began);
-        r->shown = r->done;
-    }
-    fflush(stderr);
-}
 
 /* >>statistics */
 
@@ -132,7 +100,7 @@ static void report_heading(report *r, const bench_row *row) {
 
 static void report_failure(report *r, const bench_row *row, const char *why) {
     r->failed++;
-    report_wipe(r);
+    progress_wipe(&r->progress);
     report_heading(r, row);
     printf("  %-36s %-10s FAILED: %s\n", row->name, row->dtype, why);
     fflush(stdout);
@@ -169,7 +137,7 @@ static void report_product(report *r, const bench_row *row, const bench_result *
     int off = row->bound > 0 && ratio.middle > row->bound;
     char tile[32] = "-";
     r->below += off;
-    report_wipe(r);
+    progress_wipe(&r->progress);
     report_heading(r, row);
     if (plan->tile_m)
         snprintf(tile, sizeof tile, "%dx%d", plan->tile_m, plan->tile_n);
@@ -191,7 +159,7 @@ static void report_other_row(report *r, const bench_row *row, const bench_result
     int speed = row->kind == BENCH_SPEED,
         off = row->bound > 0 && (speed ? ratio.middle < row->bound : ratio.middle > row->bound);
     r->below += off;
-    report_wipe(r);
+    progress_wipe(&r->progress);
     report_heading(r, row);
     printf("  %-36s %-10s %8.*f  %6.3f [%6.3f .. %6.3f]", row->name, row->dtype, speed && rate > 10 ? 0 : 2,
            speed ? rate : time, ratio.middle, ratio.low, ratio.high);
@@ -281,16 +249,16 @@ static void report_version(const char *name, int version, int major_unit, int mi
 static void report_end(const report *r, bench *b, int argc, char **argv) {
     const gemmepi_context_details *d = &b->details;
     int i;
-    report_wipe(r);
+    progress_wipe(&r->progress);
     gemmepi_context_info(b->context, &b->details); /* NVRTC has loaded since */
-    printf("\nrows: %d, beyond their bound: %d, failed: %d\n", r->done, r->below, r->failed);
+    printf("\nrows: %d, beyond their bound: %d, failed: %d\n", r->progress.done, r->below, r->failed);
     printf("%s", d->name);
     report_version("driver", d->driver_version, 1000, 10);
     report_version("NVRTC", d->nvrtc_version, 1000, 10);
     report_version("cuBLASLt", d->cublaslt_version ? d->cublaslt_version : b->cublaslt_version, 10000, 100);
     printf(", gemmepi %s\n", GEMMEPI_VERSION_STRING);
     printf("%.1f s, of which %.1f s made plans (%ld kernels compiled, %ld from disk)\n",
-           bench_seconds() - r->began, b->plan_seconds, (long)d->kernels_compiled,
+           bench_seconds() - r->progress.began, b->plan_seconds, (long)d->kernels_compiled,
            (long)d->kernels_from_disk);
     printf("tensors of %lu MiB, %d rounds, of products after %.0f ms of such:",
            (unsigned long)(b->size >> 20), b->rounds, 1e3 * b->warm);

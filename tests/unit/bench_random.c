@@ -1,9 +1,12 @@
-/* The bench that draws products, without a GPU: what it draws, that its own kernels compile, and what its report says. */
+/* The bench that races products, drawn ones and those of models, without a GPU: what they are, that its own kernels compile, and what
+   its report, its chart and its progress say. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #define GEMMEPI_IMPLEMENTATION
 
+#include "bench/famous.h"
 #include "bench/nvrtc.h"
-#include "bench/outcome.h"
+#include "bench/ratios.h"
+#include "bench/tensors.h"
 
 #include "test.h"
 
@@ -68,6 +71,78 @@ static void every_family_and_activation_is_drawn(void) {
         CHECK(seen[a], "%s is never drawn", draw_activations[a].name);
 }
 
+/* >>products of models */
+
+static void products_of_models_have_names_of_their_own(void) {
+    char name[FAMOUS_NAME], other[FAMOUS_NAME];
+    draw_problem p;
+    int row, i;
+    for (row = 0; famous_name(row, name, sizeof name); row++)
+        for (i = 0; i < row; i++)
+            CHECK(famous_name(i, other, sizeof other) && strcmp(name, other) != 0, "%d and %d: %s", i, row,
+                  name);
+    CHECK(row > 100, "%d rows", row);
+    CHECK(!famous_problem(row, &p) && !famous_problem(-1, &p), "there are more");
+}
+
+static void products_of_models_are_planned(void) {
+    gemmepi_context *host = NULL;
+    gemmepi_config config;
+    draw_problem p;
+    int row;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (row = 0; famous_problem(row, &p); row++) {
+        gemmepi_matmul_desc desc = draw_desc(&p);
+        gemmepi_plan *plan = NULL;
+        CHECK(gemmepi_plan_matmul(host, &desc, &plan) == GEMMEPI_OK, "row %d: %s", row, gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+    }
+    gemmepi_destroy(host);
+}
+
+/* From one use of a weight to the next twice the L2 of an H100 is read. */
+static void weights_of_models_are_cold(void) {
+    const size_t l2 = (size_t)50 << 20;
+    draw_problem p;
+    tensors t;
+    int row;
+    for (row = 0; famous_problem(row, &p); row++) {
+        tensors_lay_out(&t, &p);
+        CHECK(t.set * (size_t)t.sets >= 2 * l2, "row %d", row);
+        CHECK(draw_bytes(&p) <= DRAW_MOST_BYTES, "row %d: %g GiB", row, (double)draw_bytes(&p) / 0x1p30);
+    }
+}
+
+/* What a row is found by, and what it must be. */
+static const struct {
+    const char *name, *product;
+} known[] = {
+    {"llama forward gate_up 8192", "8192x28672x4096 NT BF16 SILU|AUX|GATED|GATE_FIRST"},
+    {"llama prompt gate_up 2048", "2048x28672x4096 NT BF16 SILU|GATED|GATE_FIRST"},
+    {"llama dX down 8192", "8192x14336x4096 NN BF16 SILU|BACKWARD|GATED|GATE_FIRST"},
+    {"llama dW F32 down 8192", "4096x14336x8192 TN BF16->F32 NONE D+="},
+    {"qwen decode qkv 1", "1x1152x896 NT BF16 BIAS"},
+    {"gpt2 forward up 16384", "16384x3072x768 NT BF16 GELU_TANH|BIAS|AUX"},
+    {"gpt2 dX down 16384", "16384x3072x768 NN BF16 GELU_TANH|BACKWARD"},
+    {"gpt2 dW down 16384", "768x3072x16384 TN BF16 BGRAD_A D+="},
+    {"gpt2 dX vocabulary 16384", "16384x768x50304 NN BF16 NONE"},
+};
+
+static void products_of_models_are_those_of_their_layers(void) {
+    char name[FAMOUS_NAME], product[DRAW_NAME];
+    draw_problem p;
+    int row, i;
+    for (i = 0; i < COUNT(known); i++) {
+        for (row = 0; famous_name(row, name, sizeof name) && strcmp(name, known[i].name) != 0; row++) {
+        }
+        CHECK(famous_problem(row, &p), "%s is not there", known[i].name);
+        draw_name(&p, product);
+        CHECK(strcmp(product, known[i].product) == 0, "%s is %s", known[i].name, product);
+    }
+}
+
 /* >>the bench's kernels */
 
 static void compile(const nvrtc *n, const char *source, int arch, const char *name) {
@@ -103,6 +178,7 @@ static outcome taken(int row, int mode, gemmepi_epilogue epilogue, double ours, 
     int s;
     memset(&o, 0, sizeof o);
     o.seed = 1, o.row = row, o.mode = mode;
+    snprintf(o.name, sizeof o.name, "a name");
     o.problem.m = o.problem.n = o.problem.k = o.problem.a_ld = o.problem.b_ld = o.problem.d_ld = 64;
     o.problem.dtype = o.problem.d_dtype = GEMMEPI_BF16;
     o.problem.epilogue = epilogue;
@@ -149,6 +225,7 @@ static void a_line_says_all_by_itself(void) {
     if (list.count == 1) {
         CHECK(are_same(&list.all[0].problem, &o.problem), "the problem is another");
         CHECK(strcmp(list.all[0].card, "a card  with a comma") == 0, "%s", list.all[0].card);
+        CHECK(strcmp(list.all[0].name, "a name") == 0, "%s", list.all[0].name);
         CHECK(list.all[0].times[RACE_AGAIN].middle == 1.5 && list.all[0].times[RACE_CUBLASLT].middle == 0,
               "other times");
     }
@@ -186,13 +263,149 @@ static void a_line_of_something_else_is_refused(void) {
     CHECK(!outcome_read(line, &o), "it was read");
 }
 
+/* >>the chart */
+
+/* Past a tag's name and its attributes, each in single quotes; NULL where it is none. */
+static const char *past_tag(const char *at, int *closes_itself) {
+    for (*closes_itself = 0; *at && *at != '>' && *at != '<'; at++) {
+        if (*at == '\'')
+            at = strchr(at + 1, '\'');
+        if (!at)
+            return NULL;
+        *closes_itself = at[0] == '/' && at[1] == '>';
+    }
+    return *at == '>' ? at + 1 : NULL;
+}
+
+/* Whether each element is closed by its own name, in one root, and no ampersand begins anything but &amp; &lt; or &gt;. */
+static int is_xml(const char *at) {
+    char open[8][16];
+    int depth = 0, roots = 0, closes_itself, length;
+    for (; *at; at++) {
+        if (*at == '&' && strncmp(at, "&amp;", 5) != 0 && strncmp(at, "&lt;", 4) != 0 &&
+            strncmp(at, "&gt;", 4) != 0)
+            return 0;
+        if (*at != '<')
+            continue;
+        length = (int)strcspn(at + 1 + (at[1] == '/'), " />");
+        if (at[1] == '/') {
+            if (!depth-- || (int)strlen(open[depth]) != length ||
+                strncmp(open[depth], at + 2, (size_t)length) != 0)
+                return 0;
+        } else {
+            roots += depth == 0;
+            if (depth == COUNT(open))
+                return 0;
+            snprintf(open[depth++], sizeof open[0], "%.*s", length, at + 1);
+        }
+        at = past_tag(at + 1, &closes_itself);
+        if (!at--)
+            return 0;
+        depth -= closes_itself;
+    }
+    return depth == 0 && roots == 1;
+}
+
+/* The heights of a mode's steps into y, at most `most`; their number. */
+static int steps_of(const char *svg, const char *mode, double *y, int most) {
+    char begin[64];
+    const char *at;
+    int count = 0, length = 0;
+    snprintf(begin, sizeof begin, "<path class='mode %s' d='M", mode);
+    at = strstr(svg, begin);
+    if (!at)
+        return 0;
+    at = strchr(at + strlen(begin), ' '); /* behind M's x */
+    while (at && count < most && sscanf(at + 1, "%lf%*[H]%*f%n", &y[count], &length) == 1) {
+        count++;
+        at += 1 + length;
+        at = *at == 'V' ? at : NULL;
+    }
+    return count;
+}
+
+/* The chart of outcomes as text, the caller's to free. */
+static char *drawn_chart(const outcome *all, int count) {
+    enum { MOST = 1 << 16 };
+    char *text = calloc(1, MOST);
+    FILE *file = tmpfile();
+    outcomes list;
+    write_and_read(all, count, &list);
+    CHECK(text && file && ratios_draw(&list, file), "nothing is drawn");
+    if (text && file) {
+        rewind(file);
+        CHECK(fread(text, 1, MOST - 1, file) < MOST - 1, "the chart is longer than it should be");
+    }
+    if (file)
+        fclose(file);
+    outcomes_close(&list);
+    return text;
+}
+
+/* Ratios in graph are 2, 0.5 and 1, in burst 1.5; what there is no opponent for is left out. */
+static void the_chart_has_a_step_for_each_ratio_the_least_first(void) {
+    outcome all[5];
+    double y[8];
+    char *svg;
+    all[0] = taken(0, RACE_GRAPH, GEMMEPI_SILU, 8, 8, 0, 4, 3);
+    all[1] = taken(1, RACE_GRAPH, GEMMEPI_SILU, 2, 2, 0, 4, 3);
+    all[2] = taken(2, RACE_GRAPH, GEMMEPI_SILU, 4, 4, 0, 4, 3);
+    all[3] = taken(3, RACE_GRAPH, GEMMEPI_SILU, 4, 4, 0, 0, 3);
+    all[4] = taken(0, RACE_BURST, GEMMEPI_SILU, 6, 6, 0, 4, 3);
+    svg = drawn_chart(all, 5);
+    CHECK(steps_of(svg, "graph", y, 8) == 3, "%d steps", steps_of(svg, "graph", y, 8));
+    CHECK(y[0] > y[1] && y[1] > y[2], "%g, %g, %g", y[0], y[1], y[2]);
+    CHECK(fabs((y[0] - y[1]) - (y[1] - y[2])) < 0.25, "0.5 to 1 is not 1 to 2: %g, %g, %g", y[0], y[1], y[2]);
+    CHECK(steps_of(svg, "burst", y, 8) == 1 && steps_of(svg, "spaced", y, 8) == 0, "other modes");
+    CHECK(strstr(svg, "graph: geometric mean 1.000, above 1.02: 1 of 3, above 1.15: 1<") != NULL,
+          "the legend");
+    CHECK(strstr(svg, "seed 1, 3 products") != NULL, "the title");
+    free(svg);
+}
+
+static void the_chart_is_well_formed_whatever_the_card_is_called(void) {
+    outcome o = taken(0, RACE_SPACED, GEMMEPI_SILU, 1, 1, 0, 400, 3);
+    char *svg;
+    o.seed = FAMOUS_SEED;
+    snprintf(o.card, sizeof o.card, "<A & B>");
+    svg = drawn_chart(&o, 1);
+    CHECK(is_xml(svg), "%s", svg);
+    CHECK(strstr(svg, "&lt;A &amp; B&gt;, products of well-known models, 1 products") != NULL, "the title");
+    CHECK(!is_xml("<a><b></a></b>") && !is_xml("<a>&</a>") && !is_xml("<a/><b/>") && is_xml("<a x='>'/>"),
+          "is_xml is wrong");
+    free(svg);
+}
+
+/* >>progress */
+
+static void progress_tells_the_time_that_is_left(void) {
+    char text[PROGRESS_TEXT];
+    progress p;
+    memset(&p, 0, sizeof p);
+    p.what = "rows", p.total = 60;
+    progress_bar(&p, 5, "first", text, sizeof text);
+    CHECK(strcmp(text, "[....................] 0/60 rows  first") == 0, "%s", text);
+    p.done = 15;
+    progress_bar(&p, 61, "a product", text, sizeof text);
+    CHECK(strcmp(text, "[#####...............] 15/60 rows, 3:03 left  a product") == 0, "%s", text);
+    progress_line(&p, 1800, text, sizeof text);
+    CHECK(strcmp(text, "25 %: 15 of 60 rows, 30:00, 1:30:00 left") == 0, "%s", text);
+}
+
 int main(void) {
     RUN(a_row_is_the_same_whatever_was_drawn_before);
     RUN(what_is_drawn_is_what_was_asked_for);
     RUN(every_family_and_activation_is_drawn);
+    RUN(products_of_models_have_names_of_their_own);
+    RUN(products_of_models_are_planned);
+    RUN(weights_of_models_are_cold);
+    RUN(products_of_models_are_those_of_their_layers);
     RUN(the_passes_of_drawn_products_compile);
     RUN(a_line_says_all_by_itself);
     RUN(the_report_is_what_was_computed_by_hand);
     RUN(a_line_of_something_else_is_refused);
+    RUN(the_chart_has_a_step_for_each_ratio_the_least_first);
+    RUN(the_chart_is_well_formed_whatever_the_card_is_called);
+    RUN(progress_tells_the_time_that_is_left);
     return test_finish();
 }
