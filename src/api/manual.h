@@ -107,6 +107,10 @@
       for a list of problems on all cores. docs/shipping.md says which libraries a program takes along, and how they are found.
           problem.matmul = &desc;
           check(gemmepi_precompile(gpu, &problem, 1, 0, NULL, NULL));
+      A bundle is one file with the kernels that a context has used: where it is loaded, they are not compiled and NVRTC is not
+      needed. It is code that runs on the GPU: load those alone that you trust. examples/ship.c makes one and runs with it.
+          check(gemmepi_bundle_save(gpu, "kernels.gemmepi"));
+          check(gemmepi_bundle_load(gpu, "kernels.gemmepi")); // on the user's machine, before the first product
 
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same to read in a browser
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
@@ -115,4 +119,5 @@
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _plan_info _plan_explain _plan_destroy                          of plans of every kind
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast                element-wise, in short
-       gemmepi_precompile _epilogue_info _dtype_size                                        ahead of time, and sizes */
+       gemmepi_precompile _bundle_save _bundle_load _bundle_write _bundle_read              ahead of time
+       gemmepi_epilogue_info _dtype_size                                                    sizes */
