@@ -273,6 +273,28 @@ static void a_kernel_that_no_bundle_has_is_compiled_or_named(void) {
     nothing_is_left();
 }
 
+/* The candidates of the route fused have kernels of their own: one that a bundle lacks leaves the others, and plain. */
+static void of_candidates_those_run_whose_kernels_a_bundle_has(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_matmul_args args = fused_args();
+    size_t size;
+    config.routes = 1u << GEMMEPI_ROUTE_PLAIN;
+    context = open_fake(&config);
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    size = written(context, bytes);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    context = open_without_nvrtc(0);
+    CHECK(gemmepi_bundle_read(context, bytes, size) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan_on(context, &desc, GEMMEPI_ROUTE_PLAIN));
+    CHECK(strstr(logged, "2 a product of m 2048, n 1024, k 512 takes the slow route plain"), "the log: %s",
+          logged);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void code_that_the_driver_refuses_is_compiled_anew_and_replaced(void) {
     long kernels;
     size_t size = make_bundle(0, bytes, &kernels), at = 56;
@@ -740,6 +762,7 @@ int main(void) {
     RUN(the_same_kernels_give_the_same_bytes_each_once);
     RUN(bundles_of_two_chips_are_merged_by_loading_and_saving);
     RUN(a_kernel_that_no_bundle_has_is_compiled_or_named);
+    RUN(of_candidates_those_run_whose_kernels_a_bundle_has);
     RUN(code_that_the_driver_refuses_is_compiled_anew_and_replaced);
     RUN(the_host_checks_bundles_and_says_that_it_has_none);
     RUN(a_bundle_without_kernels_is_one);
