@@ -130,14 +130,14 @@ static void gemmepi__say_of_bundle(const gemmepi_context *context, const gemmepi
                                    const char *name) {
     gemmepi__ull count = bundle->by_key.count, fitting;
     if (context->is_host) {
-        gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "%s has %llu kernels; the host needs none", name,
+        gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "kernels in %s: %llu; the host needs none", name,
                      count);
         return;
     }
     fitting = gemmepi__count_for_chip(context, bundle);
     gemmepi__say(&context->log, count && !fitting ? GEMMEPI_LOG_WARNING : GEMMEPI_LOG_INFO,
-                 "%s has %llu kernels, %llu of them for this GPU's compute capability %d.%d", name, count,
-                 fitting, context->arch / 10, context->arch % 10);
+                 "kernels in %s: %llu, of these for compute capability %d.%d, which this GPU has: %llu", name,
+                 count, context->arch / 10, context->arch % 10, fitting);
 }
 
 /* Gives it to the context, behind those that it has; one that adds nothing is freed. */

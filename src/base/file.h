@@ -673,6 +673,7 @@ static int gemmepi__file_store_path(const char *path, unsigned mode, const gemme
     code = gemmepi__folder_open(&folder, above);
     if (code)
         return code;
+    memset(&info, 0, sizeof info);
     code = gemmepi__file_get_info(&folder, path[length] ? path + length : ".", &info);
     if (!code && !info.is_regular)
         code = GEMMEPI__FILE_NOT_REGULAR;

@@ -92,71 +92,77 @@ static gemmepi_status gemmepi__check_bundle(const unsigned char *data, size_t si
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__bundle_is_malformed(void) {
-    return gemmepi__fail(GEMMEPI_FILE_ERROR, "its sizes do not fit together");
-}
+/* A kernel as it lies in a bundle. */
+typedef struct gemmepi__bundled {
+    const unsigned char *key;
+    size_t key_size;
+    gemmepi__code code;
+} gemmepi__bundled;
 
-/* Takes the next kernel of a section. */
-static gemmepi_status gemmepi__take_kernel(gemmepi__bundle_rest *section, const unsigned char **key,
-                                           size_t *key_size, gemmepi__code *code) {
+/* Takes the next kernel of a section; 0 where sizes do not fit. */
+static int gemmepi__take_kernel(gemmepi__bundle_rest *section, gemmepi__bundled *kernel) {
     const unsigned char *head = gemmepi__take_bytes(section, GEMMEPI__BUNDLE_KERNEL);
-    uint64_t image_size;
-    if (!head)
-        return gemmepi__bundle_is_malformed();
-    *key_size = (size_t)gemmepi__read_little_endian(head, 4);
-    image_size = gemmepi__read_little_endian(head + 8, 8);
-    *key = gemmepi__take_bytes(section, *key_size);
-    if (!*key || *key_size == 0 || *key_size >= GEMMEPI__CODE_KEY_SIZE)
-        return gemmepi__bundle_is_malformed();
-    code->image = gemmepi__take_bytes(section, image_size);
-    if (!code->image || image_size == 0)
-        return gemmepi__bundle_is_malformed();
-    code->size = (size_t)image_size;
-    code->arch = (int)(gemmepi__read_little_endian(head + 4, 4) & 0xffff);
-    return GEMMEPI_OK;
-}
-
-/* Takes the next section, which is one of kernels. */
-static gemmepi_status gemmepi__take_section(gemmepi__bundle_rest *bundle, gemmepi__bundle_rest *section) {
-    const unsigned char *head = gemmepi__take_bytes(bundle, GEMMEPI__BUNDLE_SECTION);
     uint64_t size;
     if (!head)
-        return gemmepi__bundle_is_malformed();
+        return 0;
+    kernel->key_size = (size_t)gemmepi__read_little_endian(head, 4);
+    kernel->key = gemmepi__take_bytes(section, kernel->key_size);
+    if (!kernel->key || kernel->key_size == 0 || kernel->key_size >= GEMMEPI__CODE_KEY_SIZE)
+        return 0;
     size = gemmepi__read_little_endian(head + 8, 8);
+    kernel->code.image = gemmepi__take_bytes(section, size);
+    kernel->code.size = (size_t)size;
+    kernel->code.arch = (int)(gemmepi__read_little_endian(head + 4, 4) & 0xffff);
+    return kernel->code.image && size != 0;
+}
+
+/* Takes the next section; 0 where sizes do not fit. */
+static int gemmepi__take_section(gemmepi__bundle_rest *bundle, const unsigned char **kind,
+                                 gemmepi__bundle_rest *section) {
+    uint64_t size;
+    *kind = gemmepi__take_bytes(bundle, GEMMEPI__BUNDLE_SECTION);
+    if (!*kind)
+        return 0;
+    size = gemmepi__read_little_endian(*kind + 8, 8);
     section->at = gemmepi__take_bytes(bundle, size);
-    if (!section->at)
-        return gemmepi__bundle_is_malformed();
     section->left = (size_t)size;
-    if (memcmp(head, gemmepi__bundle_kernels, sizeof gemmepi__bundle_kernels) != 0)
-        return gemmepi__fail(GEMMEPI_FILE_ERROR,
-                             "it has a section of a kind that this version does not know");
+    return section->at != NULL;
+}
+
+/* Goes through the kernels of a section, counts and checks them. to: has room for their codes and takes them, or is NULL. Of two
+   with one key the first is found. */
+static gemmepi_status gemmepi__walk_kernels(gemmepi__bundle_rest section, gemmepi__bundle *to,
+                                            size_t *count) {
+    while (section.left != 0) {
+        gemmepi__bundled kernel;
+        if (!gemmepi__take_kernel(&section, &kernel))
+            return gemmepi__fail(GEMMEPI_FILE_ERROR, "the sizes of its kernels do not fit together");
+        if (to) {
+            to->codes[*count] = kernel.code;
+            if (!gemmepi__map_find(&to->by_key, kernel.key, kernel.key_size) &&
+                !gemmepi__map_insert(&to->by_key, kernel.key, kernel.key_size, &to->codes[*count]))
+                return GEMMEPI_OUT_OF_MEMORY;
+        }
+        ++*count;
+    }
     return GEMMEPI_OK;
 }
 
-/* Goes through all kernels. to NULL: counts and checks alone; else it has room for them and takes all. Of two with one key the
-   first is found. */
 static gemmepi_status gemmepi__walk_bundle(const unsigned char *data, size_t size, gemmepi__bundle *to,
                                            size_t *count) {
     gemmepi__bundle_rest rest, section;
+    const unsigned char *kind;
     gemmepi_status status = GEMMEPI_OK;
     rest.at = data + GEMMEPI__BUNDLE_HEADER;
     rest.left = size - GEMMEPI__BUNDLE_HEADER;
     *count = 0;
     while (!status && rest.left != 0) {
-        status = gemmepi__take_section(&rest, &section);
-        while (!status && section.left != 0) {
-            const unsigned char *key;
-            size_t key_size;
-            gemmepi__code code;
-            status = gemmepi__take_kernel(&section, &key, &key_size, &code);
-            if (!status && to) {
-                to->codes[*count] = code;
-                if (!gemmepi__map_find(&to->by_key, key, key_size) &&
-                    !gemmepi__map_insert(&to->by_key, key, key_size, &to->codes[*count]))
-                    status = GEMMEPI_OUT_OF_MEMORY;
-            }
-            *count += !status;
-        }
+        if (!gemmepi__take_section(&rest, &kind, &section))
+            return gemmepi__fail(GEMMEPI_FILE_ERROR, "the sizes of its sections do not fit together");
+        if (memcmp(kind, gemmepi__bundle_kernels, sizeof gemmepi__bundle_kernels) != 0)
+            return gemmepi__fail(GEMMEPI_FILE_ERROR,
+                                 "it has a section of a kind that this version does not know");
+        status = gemmepi__walk_kernels(section, to, count);
     }
     return status;
 }
