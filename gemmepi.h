@@ -107,13 +107,11 @@
    9. Threads share contexts and plans. Runs take no lock but for the context's workspace, and may be captured into CUDA graphs:
       prepare and run once before. docs/threads-and-graphs.md has the rules of streams and workspace.
   10. Ship: a problem's first use compiles kernels, half a second each, and keeps them in a folder. gemmepi_precompile does that
-      for a list of problems on all cores. docs/shipping.md says which libraries a program takes along, and how they are found.
+      for a list of problems on all cores. A bundle has the kernels that a context has used: where it is loaded they are not
+      compiled, and NVRTC is not needed. It is code: load those alone that you trust. docs/shipping.md has more.
           problem.matmul = &desc;
           check(gemmepi_precompile(gpu, &problem, 1, 0, NULL, NULL));
-      A bundle is one file with the kernels that a context has used: where it is loaded, they are not compiled and NVRTC is not
-      needed. It is code that runs on the GPU: load those alone that you trust. examples/ship.c makes one and runs with it.
-          check(gemmepi_bundle_save(gpu, "kernels.gemmepi"));
-          check(gemmepi_bundle_load(gpu, "kernels.gemmepi")); // on the user's machine, before the first product
+          if (!details.is_host) check(gemmepi_bundle_save(gpu, "kernels.gemmepi")); // the user's program: gemmepi_bundle_load
 
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same to read in a browser
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
@@ -122,8 +120,7 @@
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _plan_info _plan_explain _plan_destroy                          of plans of every kind
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast                element-wise, in short
-       gemmepi_precompile _bundle_save _bundle_load _bundle_write _bundle_read              ahead of time
-       gemmepi_epilogue_info _dtype_size                                                    sizes */
+       gemmepi_precompile _bundle_save _load _write _read, gemmepi_epilogue_info _dtype_size  ahead of time, and sizes */
 /* Everything a user hands over or gets back. */
 
 #include <stddef.h>
@@ -9058,25 +9055,29 @@ static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gem
   return status;
 }
 
-/* 1 if the kernel came from a bundle. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
+/* Fills in kernel where a bundle has it. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
  it does not take is a miss. */
-static int gemmepi__kernel_from_bundle(gemmepi_context *context, const gemmepi__kernel_source *source, gemmepi__kernel *kernel) {
+static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context, const gemmepi__kernel_source *source,
+  gemmepi__kernel *kernel) {
   const gemmepi__code *code = gemmepi__find_bundled(context, NULL, source->key, source->key_size);
-  char *copy = code ? (char *)gemmepi__new(&context->allocator, code->size + 1) : NULL;
   gemmepi_status status;
+  char *copy;
+  if (!code)
+    return GEMMEPI_OK;
+  copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
   if (!copy)
-    return 0;
+    return GEMMEPI_OUT_OF_MEMORY;
   memcpy(copy, code->image, code->size);
   status = gemmepi__load_module(context, copy, source->entry, kernel);
   gemmepi__delete(&context->allocator, copy);
   if (status) {
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s is in a bundle and cannot be loaded: %s",
       source->entry, gemmepi__error_text);
-    return 0;
+    return GEMMEPI_OK;
   }
   kernel->arch = code->arch;
   context->kernels_from_bundle++;
-  return 1;
+  return GEMMEPI_OK;
 }
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
@@ -9143,8 +9144,9 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const gemm
   gemmepi__target target;
   gemmepi_status status;
   int knows;
-  if (gemmepi__kernel_from_bundle(context, source, kernel))
-    return GEMMEPI_OK;
+  status = gemmepi__kernel_from_bundle(context, source, kernel);
+  if (status || kernel->function)
+    return status;
   knows = gemmepi__recall_compiler(context, &recalled);
   if (knows && gemmepi__kernel_from_disk(context, &recalled, source, kernel))
     return GEMMEPI_OK;

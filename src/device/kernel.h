@@ -110,26 +110,30 @@ static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gem
     return status;
 }
 
-/* 1 if the kernel came from a bundle. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
+/* Fills in kernel where a bundle has it. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
    it does not take is a miss. */
-static int gemmepi__kernel_from_bundle(gemmepi_context *context, const gemmepi__kernel_source *source,
-                                       gemmepi__kernel *kernel) {
+static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context,
+                                                  const gemmepi__kernel_source *source,
+                                                  gemmepi__kernel *kernel) {
     const gemmepi__code *code = gemmepi__find_bundled(context, NULL, source->key, source->key_size);
-    char *copy = code ? (char *)gemmepi__new(&context->allocator, code->size + 1) : NULL;
     gemmepi_status status;
+    char *copy;
+    if (!code)
+        return GEMMEPI_OK;
+    copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
     if (!copy)
-        return 0;
+        return GEMMEPI_OUT_OF_MEMORY;
     memcpy(copy, code->image, code->size);
     status = gemmepi__load_module(context, copy, source->entry, kernel);
     gemmepi__delete(&context->allocator, copy);
     if (status) {
         gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s is in a bundle and cannot be loaded: %s",
                      source->entry, gemmepi__error_text);
-        return 0;
+        return GEMMEPI_OK;
     }
     kernel->arch = code->arch;
     context->kernels_from_bundle++;
-    return 1;
+    return GEMMEPI_OK;
 }
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
@@ -199,8 +203,9 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const gemm
     gemmepi__target target;
     gemmepi_status status;
     int knows;
-    if (gemmepi__kernel_from_bundle(context, source, kernel))
-        return GEMMEPI_OK;
+    status = gemmepi__kernel_from_bundle(context, source, kernel);
+    if (status || kernel->function)
+        return status;
     knows = gemmepi__recall_compiler(context, &recalled);
     if (knows && gemmepi__kernel_from_disk(context, &recalled, source, kernel))
         return GEMMEPI_OK;
