@@ -48,7 +48,7 @@ help:
 demo: build/digits
 	build/digits --svg build/loss.svg examples/data/digits.csv
 
-build/digits build/fp8 build/gates build/mlp: build/%: examples/%.c gemmepi.h
+build/digits build/fp8 build/gates build/mlp build/ship: build/%: examples/%.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
 
@@ -62,7 +62,7 @@ test test-all:
 	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) test-programs || true
 	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS)
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/gates build/mlp build/tests/table
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/gates build/mlp build/ship build/tests/table
 
 # Unit tests include parts of src. The others are users of gemmepi.h, whose implementation is compiled once; those of INSIDE look into
 # it and have one of their own.

@@ -107,9 +107,11 @@
    9. Threads share contexts and plans. Runs take no lock but for the context's workspace, and may be captured into CUDA graphs:
       prepare and run once before. docs/threads-and-graphs.md has the rules of streams and workspace.
   10. Ship: a problem's first use compiles kernels, half a second each, and keeps them in a folder. gemmepi_precompile does that
-      for a list of problems on all cores. docs/shipping.md says which libraries a program takes along, and how they are found.
+      for a list of problems on all cores. A bundle has the kernels that a context has used: where it is loaded they are not
+      compiled, and NVRTC is not needed. It is code: load those alone that you trust. docs/shipping.md has more.
           problem.matmul = &desc;
           check(gemmepi_precompile(gpu, &problem, 1, 0, NULL, NULL));
+          if (!details.is_host) check(gemmepi_bundle_save(gpu, "kernels.gemmepi")); // the user's program: gemmepi_bundle_load
 
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same to read in a browser
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
@@ -118,7 +120,7 @@
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _plan_info _plan_explain _plan_destroy                          of plans of every kind
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast                element-wise, in short
-       gemmepi_precompile _epilogue_info _dtype_size                                        ahead of time, and sizes */
+       gemmepi_precompile _bundle_save _load _write _read, gemmepi_epilogue_info _dtype_size  ahead of time, and sizes */
 /* Everything a user hands over or gets back. */
 
 #include <stddef.h>
@@ -156,7 +158,8 @@
     X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")         \
     X(GEMMEPI_COMPILE_ERROR, 8, "NVRTC did not compile a kernel")                                \
     X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                \
-    X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")
+    X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")                                    \
+    X(GEMMEPI_FILE_ERROR, 11, "a file cannot be read or written, or a bundle cannot be used")
 
 typedef enum GEMMEPI_NODISCARD gemmepi_status {
 #define GEMMEPI_STATUS_ENUM(name, value, text) name = value,
@@ -739,6 +742,7 @@ typedef struct gemmepi_context_details {
     int driver_version, nvrtc_version, cublaslt_version; /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not loaded yet */
     int64_t kernels_compiled;                            /* by NVRTC, since the context was created */
     int64_t kernels_from_disk;                           /* loaded from the cache folder */
+    int64_t kernels_from_bundle;                         /* loaded from bundles */
     char cache_path[512];                                /* the cache folder in use; "" if none */
 } gemmepi_context_details;
 /* Every public function with its contract. Unless one says otherwise:
@@ -1011,6 +1015,35 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
                                               size_t count, int threads, gemmepi_progress_function progress,
                                               void *user);
+
+/* >>bundles: the machine code of kernels in one file or block of memory, for programs that take no NVRTC along
+
+   A bundle has every kernel that the context has used, whether that was compiled, found on disk or in a bundle, and all others of
+   the bundles that it was given, those for other GPUs, too; each once. So bundles are merged by loading one and saving on the next
+   machine. The same kernels give the same bytes.
+   A kernel in a bundle is known by its source text and the compute capability of the GPU that it was made on, whatever NVRTC
+   compiled it. Where a bundle has it, it is neither sought on disk nor compiled, and NVRTC is not looked for.
+   A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load those alone that you made, or got from
+   somebody you trust. What is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one of
+   more than 1 GiB. On the host bundles are checked and kept for a save. docs/shipping.md says how to make one. */
+
+/* Writes a bundle to a file, in place of the one that may be there; that stays as it is where anything fails. What is there and is
+   no file is refused, a link to one replaced. Other users may read the file, unless the umask says otherwise.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED (a context on the host that has no bundle), FILE_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_save(gemmepi_context *context, const char *path);
+/* Gives the context the kernels of a file. All of it is read and checked; the driver is given a kernel when that is first needed.
+   Where the context has a kernel already, that stays. Nothing can be taken back before gemmepi_destroy.
+   Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const char *path);
+
+/* As gemmepi_bundle_save, into capacity bytes of memory. *size becomes what a bundle takes now; a NULL buffer asks for that alone.
+   Another thread's work may add to it before the next call.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED, BUFFER_TOO_SMALL (buffer is left alone, and *size is what it takes), OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *buffer, size_t capacity,
+                                                size_t *size);
+/* As gemmepi_bundle_load, from memory that may be const and linked into the program, of any alignment. It is borrowed: it stays as
+   it is until gemmepi_destroy. Errors: those of gemmepi_bundle_load. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const void *data, size_t size);
 
 /* >>small things */
 
@@ -1792,7 +1825,8 @@ static void gemmepi__map_free(gemmepi__map *map) {
 /* Files and folders. A folder is opened first, and what is in it is then reached through the opened folder: so what
  was checked is what is used, whatever happens to the path meanwhile. (On Windows an opened folder is its path.)
 
- Functions that can fail return 0, or the system's error code (errno; GetLastError on Windows). */
+ Functions that can fail return 0, or the system's error code (errno; GetLastError on Windows), or NOT_REGULAR, which is none of
+ the system's. */
 
 #if !GEMMEPI__WINDOWS
 #include <dirent.h>
@@ -1825,6 +1859,12 @@ typedef struct gemmepi__file_piece {
   size_t size;
 } gemmepi__file_piece;
 
+#define GEMMEPI__FILE_NOT_REGULAR (-1)
+
+/* Who may read a new file, as POSIX's mode has it; the umask takes from it. Windows does not look at it. */
+#define GEMMEPI__FILE_FOR_USER 0600
+#define GEMMEPI__FILE_FOR_ALL  0666
+
 #if GEMMEPI__WINDOWS
 
 #define GEMMEPI__FILE_NO_MEMORY ((int)ERROR_NOT_ENOUGH_MEMORY)
@@ -1840,7 +1880,10 @@ static int gemmepi__file_exists_already(int code) {
 }
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
-  gemmepi__append(text, "Windows error %d", code);
+  if (code == GEMMEPI__FILE_NOT_REGULAR)
+    gemmepi__append(text, "it is no regular file");
+  else
+    gemmepi__append(text, "Windows error %d", code);
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -1971,18 +2014,18 @@ static unsigned long gemmepi__process_id(void) {
 
 typedef HANDLE gemmepi__file;
 
-static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file, uint64_t *size) {
-  char path[GEMMEPI__PATH_SIZE];
+static int gemmepi__file_open_path(const char *path, gemmepi__file *file, uint64_t *size) {
   LARGE_INTEGER length;
-  int code = gemmepi__path_join(path, folder, name);
-  if (code)
-    return code;
+  int code = 0;
   *file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
     OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   if (*file == INVALID_HANDLE_VALUE)
     return (int)GetLastError();
-  if (!GetFileSizeEx(*file, &length)) {
+  if (GetFileType(*file) != FILE_TYPE_DISK)
+    code = GEMMEPI__FILE_NOT_REGULAR;
+  else if (!GetFileSizeEx(*file, &length))
     code = (int)GetLastError();
+  if (code) {
     CloseHandle(*file);
     return code;
   }
@@ -1990,9 +2033,16 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
   return 0;
 }
 
-static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file, uint64_t *size) {
   char path[GEMMEPI__PATH_SIZE];
   int code = gemmepi__path_join(path, folder, name);
+  return code ? code : gemmepi__file_open_path(path, file, size);
+}
+
+static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, unsigned mode, gemmepi__file *file) {
+  char path[GEMMEPI__PATH_SIZE];
+  int code = gemmepi__path_join(path, folder, name);
+  (void)mode;
   if (code)
     return code;
   *file = CreateFileA(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
@@ -2089,7 +2139,7 @@ static int gemmepi__file_exists_already(int code) {
 }
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
-  gemmepi__append(text, "%s", strerror(code));
+  gemmepi__append(text, "%s", code == GEMMEPI__FILE_NOT_REGULAR ? "it is no regular file" : strerror(code));
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -2197,6 +2247,25 @@ static unsigned long gemmepi__process_id(void) {
 typedef int gemmepi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
+static int gemmepi__file_open_path(const char *path, gemmepi__file *file, uint64_t *size) {
+  struct stat status;
+  int code = 0;
+  *file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | GEMMEPI__O_CLOEXEC);
+  if (*file < 0)
+    return errno;
+  if (fstat(*file, &status) != 0)
+    code = errno;
+  else if (!S_ISREG(status.st_mode))
+    code = GEMMEPI__FILE_NOT_REGULAR;
+  if (code) {
+    close(*file);
+    return code;
+  }
+  *size = (uint64_t)status.st_size;
+  return 0;
+}
+
+/* One that only this user can have written. */
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file, uint64_t *size) {
   struct stat status;
   int code = 0;
@@ -2215,8 +2284,8 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
   return 0;
 }
 
-static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
-  *file = gemmepi__openat(folder->descriptor, name, O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, unsigned mode, gemmepi__file *file) {
+  *file = gemmepi__openat(folder->descriptor, name, O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, mode);
   return *file < 0 ? errno : 0;
 }
 
@@ -2286,18 +2355,13 @@ static int gemmepi__folder_make(const char *path) {
   return gemmepi__file_exists_already(code) ? 0 : code;
 }
 
-/* Reads a whole file of at most `most` bytes. It must be a regular file (not a link to one) that this user owns and
- nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
- file that shrinks meanwhile gives what it still had. */
-static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
-  const gemmepi_allocator *allocator, size_t most, unsigned char **data, size_t *size) {
-  gemmepi__file file;
-  uint64_t length = 0;
+/* Reads and closes a file that has length bytes, and at most `most` of them. *data is from the allocator and the caller's to free,
+ not NULL even if *size is 0. A file that shrinks meanwhile gives what it still had. */
+static int gemmepi__file_read_opened(gemmepi__file file, uint64_t length, const gemmepi_allocator *allocator,
+  size_t most, unsigned char **data, size_t *size) {
   unsigned char *bytes = NULL;
   size_t have = 0, step = 1;
-  int code = gemmepi__file_open(folder, name, &file, &length);
-  if (code)
-    return code;
+  int code = 0;
   if (length > most)
     code = GEMMEPI__FILE_TOO_LARGE;
   if (!code) {
@@ -2320,9 +2384,26 @@ static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
   return 0;
 }
 
-/* Writes a new file, one that nobody else can read. What a failing call wrote is gone again, unless the name was
- taken. */
-static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
+/* A file in a folder: a regular one (not a link to one) that this user owns and nobody else can write to. */
+static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
+  const gemmepi_allocator *allocator, size_t most, unsigned char **data, size_t *size) {
+  gemmepi__file file;
+  uint64_t length = 0;
+  int code = gemmepi__file_open(folder, name, &file, &length);
+  return code ? code : gemmepi__file_read_opened(file, length, allocator, most, data, size);
+}
+
+/* A regular file, or a link to one, whoever owns it: one that the program has named. */
+static int gemmepi__file_read_path(const char *path, const gemmepi_allocator *allocator, size_t most,
+  unsigned char **data, size_t *size) {
+  gemmepi__file file;
+  uint64_t length = 0;
+  int code = gemmepi__file_open_path(path, &file, &length);
+  return code ? code : gemmepi__file_read_opened(file, length, allocator, most, data, size);
+}
+
+/* Writes a new file. What a failing call wrote is gone again, unless the name was taken. */
+static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name, unsigned mode,
   const gemmepi__file_piece *pieces, int count) {
   gemmepi__file file;
   uint64_t size = 0;
@@ -2331,7 +2412,7 @@ static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *na
     size += pieces[i].size;
   if (!gemmepi__file_may_have(size))
     return GEMMEPI__FILE_TOO_LARGE;
-  code = gemmepi__file_create(folder, name, &file);
+  code = gemmepi__file_create(folder, name, mode, &file);
   if (code)
     return code;
   for (i = 0; i < count && !code; i++) {
@@ -2355,7 +2436,8 @@ static long gemmepi__file_counter; /* of files written aside by this process */
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
  renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
  torn, so what reads it must check it. */
-static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, const gemmepi__file_piece *pieces, int count) {
+static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, unsigned mode,
+  const gemmepi__file_piece *pieces, int count) {
   char aside[512];
   int code = 0, attempt;
   /* other machines that share the folder, and containers, have processes with the same id */
@@ -2364,7 +2446,7 @@ static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, 
     gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(), (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
     if (gemmepi__text_is_cut(&text))
       return GEMMEPI__FILE_LONG_NAME;
-    code = gemmepi__file_write_new(folder, aside, pieces, count);
+    code = gemmepi__file_write_new(folder, aside, mode, pieces, count);
     if (!gemmepi__file_exists_already(code))
       break;
   }
@@ -2373,6 +2455,32 @@ static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, 
     if (code)
       gemmepi__file_remove(folder, aside);
   }
+  return code;
+}
+
+/* The same by a path, in place of a regular file or a link to one, if there is anything. */
+static int gemmepi__file_store_path(const char *path, unsigned mode, const gemmepi__file_piece *pieces, int count) {
+  char above[GEMMEPI__PATH_SIZE];
+  size_t length = strlen(path);
+  gemmepi__folder folder;
+  gemmepi__file_info info;
+  int code;
+  while (length > 0 && !gemmepi__is_slash(path[length - 1]))
+    length--;
+  if (length >= sizeof above)
+    return GEMMEPI__FILE_LONG_NAME;
+  memcpy(above, length ? path : "./", length ? length : 2);
+  above[length ? length : 2] = 0;
+  code = gemmepi__folder_open(&folder, above);
+  if (code)
+    return code;
+  memset(&info, 0, sizeof info);
+  code = gemmepi__file_get_info(&folder, path[length] ? path + length : ".", &info);
+  if (!code && !info.is_regular)
+    code = GEMMEPI__FILE_NOT_REGULAR;
+  else if (!code || gemmepi__file_is_missing(code))
+    code = gemmepi__file_store(&folder, path + length, mode, pieces, count);
+  gemmepi__folder_close(&folder);
   return code;
 }
 
@@ -6915,7 +7023,7 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
   pieces[1].size = key_size;
   pieces[2].data = payload;
   pieces[2].size = payload_size;
-  code = gemmepi__file_store(&folder, name, pieces, 3);
+  code = gemmepi__file_store(&folder, name, GEMMEPI__FILE_FOR_USER, pieces, 3);
   if (code == 0) {
     gemmepi__disk_cache_evict(cache, &folder, name);
   } else if (gemmepi__add(&cache->times_not_stored, 1) == 1) {
@@ -6965,7 +7073,9 @@ struct gemmepi_context {
   gemmepi__disk_cache disk;
   char *dump_path; /* NULL: nothing is dumped */
   gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
-  long kernels_compiled, kernels_from_disk;
+  gemmepi__map codes; /* of kernels that were compiled or found on disk: see code.h */
+  struct gemmepi__bundle *bundles;
+  long kernels_compiled, kernels_from_disk, kernels_from_bundle;
   int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
   gemmepi__mutex lock; /* held for moments: guards handles, plans, and adding to blocks */
@@ -7246,6 +7356,7 @@ static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config
   context->loader.resolve = config->resolve_symbol;
   context->loader.resolve_user = config->resolve_user;
   gemmepi__map_init(&context->kernels, &context->allocator);
+  gemmepi__map_init(&context->codes, &context->allocator);
   gemmepi__map_init(&context->plans, &context->allocator);
   gemmepi__map_init(&context->handles, &context->allocator);
 }
@@ -7320,6 +7431,7 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
   details->cublaslt_version = context->has_cublaslt ? context->cublaslt.version : 0;
   details->kernels_compiled = context->kernels_compiled;
   details->kernels_from_disk = context->kernels_from_disk;
+  details->kernels_from_bundle = context->kernels_from_bundle;
   snprintf(details->cache_path, sizeof details->cache_path, "%s", gemmepi__disk_cache_path(&context->disk));
   gemmepi__unlock(&context->build_lock);
   return GEMMEPI_OK;
@@ -8275,6 +8387,325 @@ static void gemmepi__digest_closure(const gemmepi__source *sources, const char *
   gemmepi__sha256_final(&sha, all);
   gemmepi__sha256_hex(all, hex);
 }
+/* Machine code by kernel: what a context keeps of the kernels that it used, so that a bundle can be made of them, and the
+ bundles that it was given. The build lock guards both. What is in either stays as it is until the context goes. */
+
+/* A kernel's file and prologue, and its key with what stands ahead of them there. */
+#define GEMMEPI__KERNEL_KEY_SIZE 2048
+#define GEMMEPI__CODE_KEY_SIZE   (GEMMEPI__KERNEL_KEY_SIZE + 256)
+
+typedef struct gemmepi__code {
+  const void *image; /* a cubin or PTX, at any address */
+  size_t size;
+  int arch; /* that it was compiled for, which may be older than the chip: 90 for 9.0 */
+} gemmepi__code;
+
+/* What bundle.h reads. */
+typedef struct gemmepi__bundle {
+  struct gemmepi__bundle *next;
+  unsigned char *owned; /* its bytes, where they are not borrowed */
+  gemmepi__code *codes; /* of all its kernels */
+  gemmepi__map by_key; /* to codes */
+} gemmepi__bundle;
+
+/* >>keys: what a kernel is made of, behind what it was made with or for */
+
+static void gemmepi__append_kernel(gemmepi__text *text, const char *file, const char *prologue) {
+  char sources[GEMMEPI__SHA256_HEX_SIZE];
+  gemmepi__digest_closure(gemmepi__sources, file, sources);
+  gemmepi__append(text, "sources %s\noptions --std=c++17\nfile %s\n%s", sources, file, prologue);
+}
+
+/* What the keys of all kernels for a chip begin with. */
+static void gemmepi__append_chip(gemmepi__text *text, int arch) {
+  gemmepi__append(text, "arch %d\n", arch);
+}
+
+/* In a bundle: for the chip, whatever compiled it. Returns the key's length. */
+static size_t gemmepi__code_key(char key[GEMMEPI__CODE_KEY_SIZE], int arch, const char *file, const char *prologue) {
+  gemmepi__text text = gemmepi__text_in(key, GEMMEPI__CODE_KEY_SIZE);
+  gemmepi__append_chip(&text, arch);
+  gemmepi__append_kernel(&text, file, prologue);
+  return text.length;
+}
+
+/* >>finding and keeping */
+
+/* That of the first bundle that has it, or NULL. before: of those ahead of this one; NULL: of all. */
+static const gemmepi__code *gemmepi__find_bundled(const gemmepi_context *context, const gemmepi__bundle *before, const void *key,
+  size_t key_size) {
+  const gemmepi__bundle *bundle;
+  const gemmepi__code *code = NULL;
+  for (bundle = context->bundles; bundle && bundle != before && !code; bundle = bundle->next)
+    code = (const gemmepi__code *)gemmepi__map_find(&bundle->by_key, key, key_size);
+  return code;
+}
+
+/* Keeps an image from the allocator, which it takes where it succeeds. */
+static gemmepi_status gemmepi__keep_code(gemmepi_context *context, const void *key, size_t key_size,
+  void *image, size_t size, int arch) {
+  gemmepi__code *code = (gemmepi__code *)gemmepi__new(&context->allocator, sizeof *code);
+  if (!code)
+    return GEMMEPI_OUT_OF_MEMORY;
+  code->image = image;
+  code->size = size;
+  code->arch = arch;
+  if (gemmepi__map_insert(&context->codes, key, key_size, code))
+    return GEMMEPI_OK;
+  gemmepi__delete(&context->allocator, code);
+  return GEMMEPI_OUT_OF_MEMORY;
+}
+
+/* >>freeing */
+
+static void gemmepi__free_bundle(const gemmepi_allocator *allocator, gemmepi__bundle *bundle) {
+  gemmepi__map_free(&bundle->by_key);
+  gemmepi__delete(allocator, bundle->codes);
+  gemmepi__delete(allocator, bundle->owned);
+  gemmepi__delete(allocator, bundle);
+}
+
+static void gemmepi__free_kept_code(void *user, gemmepi__map_entry *entry) {
+  const gemmepi_allocator *allocator = (const gemmepi_allocator *)user;
+  gemmepi__code *code = (gemmepi__code *)entry->value;
+  void *image;
+  memcpy(&image, &code->image, sizeof image); /* which is const for bundles */
+  gemmepi__delete(allocator, image);
+  gemmepi__delete(allocator, code);
+}
+
+static void gemmepi__free_codes(gemmepi_context *context) {
+  gemmepi__map_each(&context->codes, gemmepi__free_kept_code, &context->allocator);
+  gemmepi__map_free(&context->codes);
+  while (context->bundles) {
+    gemmepi__bundle *bundle = context->bundles;
+    context->bundles = bundle->next;
+    gemmepi__free_bundle(&context->allocator, bundle);
+  }
+}
+/* Bundles as bytes: the machine code of any number of kernels.
+
+ Layout   A header, then sections up to the end. Numbers are little endian, nothing is filled up:
+
+        header    0  16  "gemmepi bundle\r\n"
+        16   4  format version
+        20   4  GEMMEPI_VERSION of its maker
+        24   8  size of all of it
+        32   8  check: a hash of bytes 0 to 31 and of what follows
+        section   0   8  kind, filled up with zeros
+        8   8  size of its content
+        16      the content
+        kernel    0   4  size of the key
+        4   4  architecture that it was compiled for: 90 for 9.0
+        8   8  size of the image
+        16      the key, then the image: a cubin, or PTX with its final zero
+
+ Kinds    "kernels" has kernels, one after another, and may come more than once. A bundle with a section of another
+      kind is refused: what is not known cannot be kept for the next save.
+
+ Key      As code.h makes it, with the digest of the kernel's sources. Any other text is a kernel that is never found.
+
+ Check    The 64-bit hash finds damage; it is no signature. Every number is checked against what is left before it is
+      used, also where the check fits. The image goes to the driver as it is: a bundle is code. */
+
+#define GEMMEPI__BUNDLE_FORMAT  1
+#define GEMMEPI__BUNDLE_MAGIC   "gemmepi bundle\r\n"
+#define GEMMEPI__BUNDLE_HEADER  40
+#define GEMMEPI__BUNDLE_SECTION 16
+#define GEMMEPI__BUNDLE_KERNEL  16
+
+/* Far more than any program has kernels for: some tens of KB each. */
+#define GEMMEPI__BUNDLE_MOST ((size_t)1 << 30)
+
+static const char gemmepi__bundle_kernels[8] = {'k', 'e', 'r', 'n', 'e', 'l', 's', 0};
+
+static uint64_t gemmepi__read_little_endian(const unsigned char *bytes, int count) {
+  uint64_t value = 0;
+  int i;
+  for (i = 0; i < count; i++)
+    value |= (uint64_t)bytes[i] << (8 * i);
+  return value;
+}
+
+/* Of a whole bundle; the field itself is left out. */
+static uint64_t gemmepi__bundle_check(const unsigned char *data, size_t size) {
+  uint64_t header = gemmepi__hash(data, 32);
+  return gemmepi__hash_word(header, gemmepi__hash(data + GEMMEPI__BUNDLE_HEADER, size - GEMMEPI__BUNDLE_HEADER));
+}
+
+/* >>reading. What is wrong is said by gemmepi__fail, as the end of a sentence about the bundle. */
+
+/* What is left of a bundle or a section. */
+typedef struct gemmepi__bundle_rest {
+  const unsigned char *at;
+  size_t left;
+} gemmepi__bundle_rest;
+
+/* The next size bytes, or NULL where there are fewer. */
+static const unsigned char *gemmepi__take_bytes(gemmepi__bundle_rest *rest, uint64_t size) {
+  const unsigned char *taken = rest->at;
+  if (size > rest->left)
+    return NULL;
+  rest->at += (size_t)size;
+  rest->left -= (size_t)size;
+  return taken;
+}
+
+static gemmepi_status gemmepi__check_bundle(const unsigned char *data, size_t size) {
+  unsigned version;
+  if (size < GEMMEPI__BUNDLE_HEADER || memcmp(data, GEMMEPI__BUNDLE_MAGIC, 16) != 0)
+    return gemmepi__fail(GEMMEPI_FILE_ERROR, "it does not begin as a bundle does");
+  version = (unsigned)gemmepi__read_little_endian(data + 20, 4);
+  if (version != GEMMEPI_VERSION)
+    return gemmepi__fail(GEMMEPI_FILE_ERROR, "gemmepi %u.%u.%u made it, and this is %s: make it anew with this version",
+      version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
+  if (gemmepi__read_little_endian(data + 16, 4) != GEMMEPI__BUNDLE_FORMAT)
+    return gemmepi__fail(GEMMEPI_FILE_ERROR, "its format is %u, and this version reads %d",
+      (unsigned)gemmepi__read_little_endian(data + 16, 4), GEMMEPI__BUNDLE_FORMAT);
+  if (gemmepi__read_little_endian(data + 24, 8) != size)
+    return gemmepi__fail(GEMMEPI_FILE_ERROR, "it has %llu bytes and says that these are %llu: it was cut short, or grew",
+      (gemmepi__ull)size, (gemmepi__ull)gemmepi__read_little_endian(data + 24, 8));
+  if (gemmepi__read_little_endian(data + 32, 8) != gemmepi__bundle_check(data, size))
+    return gemmepi__fail(GEMMEPI_FILE_ERROR, "its check does not fit: it is damaged");
+  return GEMMEPI_OK;
+}
+
+/* A kernel as it lies in a bundle. */
+typedef struct gemmepi__bundled {
+  const unsigned char *key;
+  size_t key_size;
+  gemmepi__code code;
+} gemmepi__bundled;
+
+/* Takes the next kernel of a section; 0 where sizes do not fit. */
+static int gemmepi__take_kernel(gemmepi__bundle_rest *section, gemmepi__bundled *kernel) {
+  const unsigned char *head = gemmepi__take_bytes(section, GEMMEPI__BUNDLE_KERNEL);
+  uint64_t size;
+  if (!head)
+    return 0;
+  kernel->key_size = (size_t)gemmepi__read_little_endian(head, 4);
+  kernel->key = gemmepi__take_bytes(section, kernel->key_size);
+  if (!kernel->key || kernel->key_size == 0 || kernel->key_size >= GEMMEPI__CODE_KEY_SIZE)
+    return 0;
+  size = gemmepi__read_little_endian(head + 8, 8);
+  kernel->code.image = gemmepi__take_bytes(section, size);
+  kernel->code.size = (size_t)size;
+  kernel->code.arch = (int)(gemmepi__read_little_endian(head + 4, 4) & 0xffff);
+  return kernel->code.image && size != 0;
+}
+
+/* Takes the next section; 0 where sizes do not fit. */
+static int gemmepi__take_section(gemmepi__bundle_rest *bundle, const unsigned char **kind, gemmepi__bundle_rest *section) {
+  uint64_t size;
+  *kind = gemmepi__take_bytes(bundle, GEMMEPI__BUNDLE_SECTION);
+  if (!*kind)
+    return 0;
+  size = gemmepi__read_little_endian(*kind + 8, 8);
+  section->at = gemmepi__take_bytes(bundle, size);
+  section->left = (size_t)size;
+  return section->at != NULL;
+}
+
+/* Goes through the kernels of a section, counts and checks them. to: has room for their codes and takes them, or is NULL. Of two
+ with one key the first is found. */
+static gemmepi_status gemmepi__walk_kernels(gemmepi__bundle_rest section, gemmepi__bundle *to, size_t *count) {
+  while (section.left != 0) {
+    gemmepi__bundled kernel;
+    if (!gemmepi__take_kernel(&section, &kernel))
+      return gemmepi__fail(GEMMEPI_FILE_ERROR, "the sizes of its kernels do not fit together");
+    if (to) {
+      to->codes[*count] = kernel.code;
+      if (!gemmepi__map_find(&to->by_key, kernel.key, kernel.key_size) &&
+        !gemmepi__map_insert(&to->by_key, kernel.key, kernel.key_size, &to->codes[*count]))
+        return GEMMEPI_OUT_OF_MEMORY;
+    }
+    ++*count;
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__walk_bundle(const unsigned char *data, size_t size, gemmepi__bundle *to, size_t *count) {
+  gemmepi__bundle_rest rest, section;
+  const unsigned char *kind;
+  gemmepi_status status = GEMMEPI_OK;
+  rest.at = data + GEMMEPI__BUNDLE_HEADER;
+  rest.left = size - GEMMEPI__BUNDLE_HEADER;
+  *count = 0;
+  while (!status && rest.left != 0) {
+    if (!gemmepi__take_section(&rest, &kind, &section))
+      return gemmepi__fail(GEMMEPI_FILE_ERROR, "the sizes of its sections do not fit together");
+    if (memcmp(kind, gemmepi__bundle_kernels, sizeof gemmepi__bundle_kernels) != 0)
+      return gemmepi__fail(GEMMEPI_FILE_ERROR, "it has a section of a kind that this version does not know");
+    status = gemmepi__walk_kernels(section, to, count);
+  }
+  return status;
+}
+
+/* Checks all of data, which stays the caller's and is pointed into. */
+static gemmepi_status gemmepi__parse_bundle(const gemmepi_allocator *allocator, const unsigned char *data,
+  size_t size, gemmepi__bundle **result) {
+  gemmepi__bundle *bundle;
+  size_t count = 0;
+  gemmepi_status status = gemmepi__check_bundle(data, size);
+  if (!status)
+    status = gemmepi__walk_bundle(data, size, NULL, &count);
+  if (status)
+    return status;
+  bundle = (gemmepi__bundle *)gemmepi__new(allocator, sizeof *bundle);
+  if (!bundle)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__map_init(&bundle->by_key, allocator);
+  bundle->codes = (gemmepi__code *)gemmepi__new(allocator, count * sizeof *bundle->codes);
+  status = bundle->codes ? gemmepi__walk_bundle(data, size, bundle, &count) : GEMMEPI_OUT_OF_MEMORY;
+  if (status)
+    gemmepi__free_bundle(allocator, bundle);
+  else
+    *result = bundle;
+  return status;
+}
+
+/* >>writing: entries of maps to gemmepi__code */
+
+/* 0: more than a bundle may have. */
+static size_t gemmepi__bundle_size(const gemmepi__map_entry *const *entries, size_t count) {
+  size_t size = GEMMEPI__BUNDLE_HEADER + GEMMEPI__BUNDLE_SECTION, i;
+  for (i = 0; i < count; i++) {
+    const gemmepi__code *code = (const gemmepi__code *)entries[i]->value;
+    if (code->size > GEMMEPI__BUNDLE_MOST)
+      return 0;
+    size += GEMMEPI__BUNDLE_KERNEL + entries[i]->key_size + code->size;
+    if (size > GEMMEPI__BUNDLE_MOST)
+      return 0;
+  }
+  return size;
+}
+
+static unsigned char *gemmepi__write_kernel(unsigned char *to, const gemmepi__map_entry *entry) {
+  const gemmepi__code *code = (const gemmepi__code *)entry->value;
+  gemmepi__write_little_endian(to, 4, entry->key_size);
+  gemmepi__write_little_endian(to + 4, 4, (uint64_t)code->arch);
+  gemmepi__write_little_endian(to + 8, 8, code->size);
+  to += GEMMEPI__BUNDLE_KERNEL;
+  memcpy(to, gemmepi__map_key(entry), entry->key_size);
+  memcpy(to + entry->key_size, code->image, code->size);
+  return to + entry->key_size + code->size;
+}
+
+/* size: what gemmepi__bundle_size gives for them, which to has. */
+static void gemmepi__write_bundle(const gemmepi__map_entry *const *entries, size_t count, unsigned char *to, size_t size) {
+  unsigned char *at = to + GEMMEPI__BUNDLE_HEADER;
+  size_t i;
+  memcpy(to, GEMMEPI__BUNDLE_MAGIC, 16);
+  gemmepi__write_little_endian(to + 16, 4, GEMMEPI__BUNDLE_FORMAT);
+  gemmepi__write_little_endian(to + 20, 4, GEMMEPI_VERSION);
+  gemmepi__write_little_endian(to + 24, 8, size);
+  memcpy(at, gemmepi__bundle_kernels, sizeof gemmepi__bundle_kernels);
+  gemmepi__write_little_endian(at + 8, 8, size - GEMMEPI__BUNDLE_HEADER - GEMMEPI__BUNDLE_SECTION);
+  at += GEMMEPI__BUNDLE_SECTION;
+  for (i = 0; i < count; i++)
+    at = gemmepi__write_kernel(at, entries[i]);
+  gemmepi__write_little_endian(to + 32, 8, gemmepi__bundle_check(to, size));
+}
 /* Our CUDA sources to machine code, by NVRTC. */
 
 #define GEMMEPI__KERNEL_NAME 96 /* room for a kernel's name, as in gemmepi_plan_details */
@@ -8492,7 +8923,7 @@ static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, c
   snprintf(file, sizeof file, "%s.%s", name, kind);
   piece.data = data;
   piece.size = size;
-  return gemmepi__file_store(folder, file, &piece, 1);
+  return gemmepi__file_store(folder, file, GEMMEPI__FILE_FOR_USER, &piece, 1);
 }
 
 /* Needs no lock. */
@@ -8520,8 +8951,8 @@ static void gemmepi__dump_kernel(const gemmepi_context *context, const gemmepi__
   gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s cannot be written to config.dump_path (%s): %s",
     name, context->dump_path, reason);
 }
-/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
- while NVRTC compiles, so that threads compile side by side.
+/* Kernels by file and prologue: in memory, else in a bundle, else on disk, else compiled. The build lock is held by every caller, and
+ let go while NVRTC compiles, so that threads compile side by side.
 
  On disk a kernel lies under the digest of its file and of those that it includes, its prologue, the target and NVRTC's
  version. That version is not known before NVRTC is loaded, and a program whose kernels are all on disk never loads
@@ -8542,7 +8973,13 @@ typedef struct gemmepi__compiler {
   char target[24];
 } gemmepi__compiler;
 
-#define GEMMEPI__KERNEL_KEY_SIZE 2048
+/* What to build. */
+typedef struct gemmepi__kernel_source {
+  const char *file, *prologue;
+  const char *entry; /* the kernel's name */
+  char key[GEMMEPI__CODE_KEY_SIZE];
+  size_t key_size;
+} gemmepi__kernel_source;
 
 static int gemmepi__arch_of(const gemmepi__compiler *compiler) {
   const char *number = strchr(compiler->target, '_');
@@ -8554,15 +8991,13 @@ static const char *gemmepi__target_suffix(const char *file) {
   return strstr(file, "_sm90") ? "a" : "";
 }
 
-/* The key's length, or 0 if the prologue is too long for the disk. */
-static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
+/* On disk. Returns the key's length. */
+static size_t gemmepi__kernel_key(char key[GEMMEPI__CODE_KEY_SIZE], const gemmepi__compiler *compiler,
   const char *file, const char *prologue) {
-  char sources[GEMMEPI__SHA256_HEX_SIZE];
-  gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
-  gemmepi__digest_closure(gemmepi__sources, file, sources);
-  gemmepi__append(&text, "kernel 2\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
-    sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
-  return gemmepi__text_is_cut(&text) ? 0 : text.length;
+  gemmepi__text text = gemmepi__text_in(key, GEMMEPI__CODE_KEY_SIZE);
+  gemmepi__append(&text, "kernel 3\nnvrtc %d\ntarget %s\n", (int)compiler->nvrtc_version, compiler->target);
+  gemmepi__append_kernel(&text, file, prologue);
+  return text.length;
 }
 
 static size_t gemmepi__compiler_key(char key[64], int arch) {
@@ -8605,74 +9040,118 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
   return gemmepi__cuda_failed(&context->driver, result, entry);
 }
 
+/* Loads an image from the allocator and keeps it, for a bundle. It belongs to the context where that succeeds. */
+static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gemmepi__kernel_source *source,
+  void *image, size_t size, const gemmepi__compiler *compiler, gemmepi__kernel *kernel) {
+  gemmepi_status status = gemmepi__load_module(context, image, source->entry, kernel);
+  if (status)
+    return status;
+  kernel->arch = gemmepi__arch_of(compiler);
+  status = gemmepi__keep_code(context, source->key, source->key_size, image, size, kernel->arch);
+  if (status) {
+    kernel->function = NULL;
+    context->driver.module_unload(kernel->module);
+  }
+  return status;
+}
+
+/* Fills in kernel where a bundle has it. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
+ it does not take is a miss. */
+static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context, const gemmepi__kernel_source *source,
+  gemmepi__kernel *kernel) {
+  const gemmepi__code *code = gemmepi__find_bundled(context, NULL, source->key, source->key_size);
+  gemmepi_status status;
+  char *copy;
+  if (!code)
+    return GEMMEPI_OK;
+  copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
+  if (!copy)
+    return GEMMEPI_OUT_OF_MEMORY;
+  memcpy(copy, code->image, code->size);
+  status = gemmepi__load_module(context, copy, source->entry, kernel);
+  gemmepi__delete(&context->allocator, copy);
+  if (status) {
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s is in a bundle and cannot be loaded: %s",
+      source->entry, gemmepi__error_text);
+    return GEMMEPI_OK;
+  }
+  kernel->arch = code->arch;
+  context->kernels_from_bundle++;
+  return GEMMEPI_OK;
+}
+
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
 static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
-  const char *file, const char *prologue, const char *entry, gemmepi__kernel *kernel) {
-  char key[GEMMEPI__KERNEL_KEY_SIZE];
-  size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
+  const gemmepi__kernel_source *source, gemmepi__kernel *kernel) {
+  char key[GEMMEPI__CODE_KEY_SIZE];
+  size_t key_size = gemmepi__kernel_key(key, compiler, source->file, source->prologue), size = 0;
   void *image = NULL;
-  gemmepi_status status;
-  if (!key_size || !gemmepi__disk_cache_get(&context->disk, "cubin", key, key_size, &image, &size))
+  if (!gemmepi__disk_cache_get(&context->disk, "cubin", key, key_size, &image, &size))
     return 0;
-  status = gemmepi__load_module(context, image, entry, kernel);
-  gemmepi__delete(&context->allocator, image);
-  if (status)
+  if (gemmepi__load_and_keep(context, source, image, size, compiler, kernel)) {
+    gemmepi__delete(&context->allocator, image);
     return 0;
-  kernel->arch = gemmepi__arch_of(compiler);
+  }
   context->kernels_from_disk++;
   return 1;
 }
 
-static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
+/* Where it is not there and bundles were to do without it, the sentence says what they lack. */
+static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context, const char *entry) {
   gemmepi_status status =
     context->has_nvrtc ? GEMMEPI_OK : gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
   if (!status)
     context->has_nvrtc = 1;
+  else if (context->bundles)
+    status = gemmepi__fail(status, "no bundle has %s for compute capability %d.%d, and %s", entry,
+      context->arch / 10, context->arch % 10, gemmepi__error_text);
   return status;
 }
 
 static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
-  const char *file, const char *prologue, const char *entry, gemmepi__kernel *kernel) {
-  char key[GEMMEPI__KERNEL_KEY_SIZE];
-  size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
+  const gemmepi__kernel_source *source, gemmepi__kernel *kernel) {
+  char key[GEMMEPI__CODE_KEY_SIZE];
+  size_t key_size = gemmepi__kernel_key(key, compiler, source->file, source->prologue);
   gemmepi__target target;
   gemmepi__image image;
   gemmepi_status status;
-  snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gemmepi__target_suffix(file));
+  snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gemmepi__target_suffix(source->file));
   target.is_ptx = compiler->is_ptx;
   target.keeps_ptx = context->dump_path != NULL;
   gemmepi__unlock(&context->build_lock);
-  status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+  status = gemmepi__compile(&context->nvrtc, &context->allocator, source->file, source->prologue, &target, &image, NULL);
   if (!status && context->dump_path)
-    gemmepi__dump_kernel(context, gemmepi__find_source(file), prologue, entry, &target, &image);
+    gemmepi__dump_kernel(context, gemmepi__find_source(source->file), source->prologue, source->entry, &target, &image);
   gemmepi__lock(&context->build_lock);
   if (status)
     return status;
-  status = gemmepi__load_module(context, image.data, entry, kernel);
+  status = gemmepi__load_and_keep(context, source, image.data, image.size, compiler, kernel);
   if (!status) {
-    kernel->arch = gemmepi__arch_of(compiler);
     context->kernels_compiled++;
-    gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", file, target.name);
-    if (key_size) {
-      gemmepi__disk_cache_put(&context->disk, "cubin", key, key_size, image.data, image.size);
-      gemmepi__remember_compiler(context, compiler);
-    }
+    gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", source->file, target.name);
+    gemmepi__disk_cache_put(&context->disk, "cubin", key, key_size, image.data, image.size);
+    gemmepi__remember_compiler(context, compiler);
+    image.data = NULL; /* it is kept */
   }
   gemmepi__free_image(&context->allocator, &image);
   return status;
 }
 
 /* Fills in kernel. The primary context is current. */
-static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, gemmepi__kernel *kernel) {
+static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const gemmepi__kernel_source *source,
+  gemmepi__kernel *kernel) {
   gemmepi__compiler recalled, compiler;
   gemmepi__target target;
   gemmepi_status status;
-  int knows = gemmepi__recall_compiler(context, &recalled);
-  if (knows && gemmepi__kernel_from_disk(context, &recalled, file, prologue, entry, kernel))
+  int knows;
+  status = gemmepi__kernel_from_bundle(context, source, kernel);
+  if (status || kernel->function)
+    return status;
+  knows = gemmepi__recall_compiler(context, &recalled);
+  if (knows && gemmepi__kernel_from_disk(context, &recalled, source, kernel))
     return GEMMEPI_OK;
   memset(&target, 0, sizeof target); /* all of its bytes go into a key */
-  status = gemmepi__open_nvrtc(context);
+  status = gemmepi__open_nvrtc(context, source->entry);
   if (!status)
     status = gemmepi__choose_target(&context->nvrtc, context->arch, &target);
   if (status)
@@ -8682,9 +9161,19 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
   compiler.is_ptx = target.is_ptx;
   memcpy(compiler.target, target.name, sizeof compiler.target);
   if ((!knows || memcmp(&compiler, &recalled, sizeof compiler) != 0) &&
-    gemmepi__kernel_from_disk(context, &compiler, file, prologue, entry, kernel))
+    gemmepi__kernel_from_disk(context, &compiler, source, kernel))
     return GEMMEPI_OK;
-  return gemmepi__compile_kernel(context, &compiler, file, prologue, entry, kernel);
+  return gemmepi__compile_kernel(context, &compiler, source, kernel);
+}
+
+static gemmepi_status gemmepi__build_source(gemmepi_context *context, const char *file, const char *prologue,
+  const char *entry, gemmepi__kernel *kernel) {
+  gemmepi__kernel_source source;
+  source.file = file;
+  source.prologue = prologue;
+  source.entry = entry;
+  source.key_size = gemmepi__code_key(source.key, context->arch, file, prologue);
+  return gemmepi__build_kernel(context, &source, kernel);
 }
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
@@ -8715,7 +9204,7 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
     gemmepi__wait(&context->kernel_built, &context->build_lock);
   if (!kernel->function) { /* and where it could not be built before, it is tried again */
     kernel->is_being_built = 1;
-    status = gemmepi__build_kernel(context, file, key + file_length, name, kernel);
+    status = gemmepi__build_source(context, file, key + file_length, name, kernel);
     kernel->is_being_built = 0;
     gemmepi__wake_all(&context->kernel_built);
   }
@@ -9012,6 +9501,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gemmepi__map_free(&context->handles);
   gemmepi__map_free(&context->plans);
   gemmepi__map_free(&context->kernels);
+  gemmepi__free_codes(context);
   gemmepi__mutex_destroy(&context->lock);
   gemmepi__mutex_destroy(&context->build_lock);
   gemmepi__condition_destroy(&context->kernel_built);
@@ -15484,20 +15974,11 @@ static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route
   snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* Whether one is left whose time is known, but for PLAIN, which may be slow beyond all others. */
-static int gemmepi__has_another(const gemmepi__candidates *candidates) {
-  int i = 0;
-  while (i < candidates->count && (candidates->list[i].refusal || candidates->list[i].microseconds <= 0 ||
-    candidates->list[i].route == GEMMEPI_ROUTE_PLAIN))
-    i++;
-  return i < candidates->count;
-}
-
 /* The routes that may be chosen, in the order in which a user is told of them. */
 static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
         GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
 
-static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
+static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmepi_status status) {
   char sentences[GEMMEPI__COUNT(gemmepi__told_routes) * GEMMEPI__REASON_SIZE];
   gemmepi__text text = gemmepi__text_in(sentences, sizeof sentences);
   const char *reasons[GEMMEPI__COUNT(gemmepi__route_names)] = {0};
@@ -15506,27 +15987,48 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
     reasons[plan->candidates.list[i].route] = plan->candidates.list[i].refusal;
   for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
     gemmepi__append(&text, ". %s: %s", gemmepi__route_names[gemmepi__told_routes[i]], reasons[gemmepi__told_routes[i]]);
-  return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem%s", sentences);
+  return gemmepi__fail(status, "no route runs this problem%s", sentences);
 }
 
-/* Builds the best candidate that can be built. A library that is not there ends planning, unless a candidate is left that may do
- without it. instead_of: the plan, if any, that cannot do a run, or cannot any more. */
+/* Not tried any more: the candidate's route, or, where bundles may have the kernels of others of it, the candidate alone. */
+static void gemmepi__refuse_candidate(gemmepi__matmul_plan *plan, const gemmepi__candidate *refused, int is_missing) {
+  gemmepi__candidate *candidate = &plan->candidates.list[refused - plan->candidates.list];
+  gemmepi__keep_reason(plan, candidate->route);
+  if (is_missing && plan->base.context->bundles)
+    candidate->refusal = plan->reasons[candidate->route];
+  else
+    gemmepi__refuse_route(&plan->candidates, candidate->route, plan->reasons[candidate->route]);
+}
+
+/* PLAIN may be slow beyond all others, and takes what they leave for want of a library. */
+static void gemmepi__warn_of_plain(const gemmepi__matmul_plan *plan) {
+  const gemmepi_context *context = plan->base.context;
+  if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_measures)
+    return;
+  gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+    "a product of m %lld, n %lld, k %lld takes the slow route plain for want of a library; gemmepi_plan_explain says which",
+    (long long)gemmepi__callers_m(&plan->problem), (long long)gemmepi__callers_n(&plan->problem), (long long)plan->problem.k);
+}
+
+/* Builds the best candidate that can be built, of those that do without a library that is not there. instead_of: the plan, if any,
+ that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
   const gemmepi__candidate *best;
   int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
+  int misses_library = 0;
   gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
   if (instead_of)
     instead_of->route->give_up(instead_of, &plan->candidates);
   while ((best = gemmepi__least(&plan->candidates)) != NULL) {
     gemmepi_status status = gemmepi__build_by(plan, best->route, best);
+    if (!status && misses_library)
+      gemmepi__warn_of_plain(plan);
     if (status != GEMMEPI_UNSUPPORTED && status != GEMMEPI_LIBRARY_NOT_FOUND)
       return status;
-    gemmepi__keep_reason(plan, best->route);
-    gemmepi__refuse_route(&plan->candidates, best->route, plan->reasons[best->route]);
-    if (status == GEMMEPI_LIBRARY_NOT_FOUND && !gemmepi__has_another(&plan->candidates))
-      return status;
+    misses_library |= status == GEMMEPI_LIBRARY_NOT_FOUND;
+    gemmepi__refuse_candidate(plan, best, status == GEMMEPI_LIBRARY_NOT_FOUND);
   }
-  return gemmepi__fail_all(plan);
+  return gemmepi__fail_all(plan, misses_library ? GEMMEPI_LIBRARY_NOT_FOUND : GEMMEPI_UNSUPPORTED);
 }
 
 /* The context's device: the primary context current, one build at a time. */
@@ -17875,6 +18377,240 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   if (all.status)
     return gemmepi__fail(all.status, "problems[%llu]: %s", (gemmepi__ull)all.failed, all.sentence);
   return GEMMEPI_OK;
+}
+/* Bundles saved and loaded: the machine code of kernels, in a file or in memory. */
+
+/* >>saving */
+
+/* Entries of the context's maps to gemmepi__code, which stay until the context goes. */
+typedef struct gemmepi__code_list {
+  const gemmepi_context *context;
+  const gemmepi__bundle *bundle; /* whose entries are listed; NULL: those that the context keeps */
+  const gemmepi__map_entry **entries;
+  size_t count;
+} gemmepi__code_list;
+
+/* Each key once: of a kernel that a bundle has and that was compiled all the same, what was compiled. */
+static void gemmepi__list_code(void *user, gemmepi__map_entry *entry) {
+  gemmepi__code_list *list = (gemmepi__code_list *)user;
+  const void *key = gemmepi__map_key(entry);
+  if (list->bundle && (gemmepi__map_find(&list->context->codes, key, entry->key_size) ||
+    gemmepi__find_bundled(list->context, list->bundle, key, entry->key_size)))
+    return;
+  list->entries[list->count++] = entry;
+}
+
+static int gemmepi__by_key(const void *left, const void *right) {
+  const gemmepi__map_entry *a = *(const gemmepi__map_entry *const *)left;
+  const gemmepi__map_entry *b = *(const gemmepi__map_entry *const *)right;
+  int order = memcmp(gemmepi__map_key(a), gemmepi__map_key(b), a->key_size < b->key_size ? a->key_size : b->key_size);
+  return order ? order : a->key_size < b->key_size ? -1 : a->key_size > b->key_size;
+}
+
+/* All that the context has, sorted, so that the same kernels give the same bytes. list->entries is the caller's to free. */
+static gemmepi_status gemmepi__list_codes(gemmepi_context *context, gemmepi__code_list *list) {
+  const gemmepi__bundle *bundle;
+  size_t most;
+  memset(list, 0, sizeof *list);
+  list->context = context;
+  gemmepi__lock(&context->build_lock);
+  most = context->codes.count;
+  for (bundle = context->bundles; bundle; bundle = bundle->next)
+    most += bundle->by_key.count;
+  list->entries =
+    (const gemmepi__map_entry **)gemmepi__new(&context->allocator, most * sizeof *list->entries);
+  if (list->entries) {
+    gemmepi__map_each(&context->codes, gemmepi__list_code, list);
+    for (bundle = context->bundles; bundle; bundle = bundle->next) {
+      list->bundle = bundle;
+      gemmepi__map_each(&bundle->by_key, gemmepi__list_code, list);
+    }
+  }
+  gemmepi__unlock(&context->build_lock);
+  if (!list->entries)
+    return GEMMEPI_OUT_OF_MEMORY;
+  if (list->count != 0)
+    qsort(list->entries, list->count, sizeof *list->entries, gemmepi__by_key);
+  return GEMMEPI_OK;
+}
+
+/* The list, and how large a bundle of it is. Where that fails there is nothing to free. */
+static gemmepi_status gemmepi__plan_bundle(gemmepi_context *context, gemmepi__code_list *list, size_t *size) {
+  gemmepi_status status = gemmepi__list_codes(context, list);
+  if (status)
+    return status;
+  *size = gemmepi__bundle_size(list->entries, list->count);
+  if (*size == 0)
+    status = gemmepi__fail(GEMMEPI_FILE_ERROR, "a bundle of the context's %llu kernels is larger than %llu bytes",
+      (gemmepi__ull)list->count, (gemmepi__ull)GEMMEPI__BUNDLE_MOST);
+  else if (context->is_host && list->count == 0)
+    status = gemmepi__fail(GEMMEPI_UNSUPPORTED,
+      "there are no kernels: the context is on the host (%s). A bundle is made on a GPU, or of bundles that were loaded",
+      context->fallback_reason[0] ? context->fallback_reason : "config.device asks for it");
+  if (status)
+    gemmepi__delete(&context->allocator, list->entries);
+  return status;
+}
+
+static gemmepi_status gemmepi__store_bundle(gemmepi_context *context, const char *path, const void *data, size_t size) {
+  char reason[256];
+  gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
+  gemmepi__file_piece piece;
+  int code;
+  piece.data = data;
+  piece.size = size;
+  code = gemmepi__file_store_path(path, GEMMEPI__FILE_FOR_ALL, &piece, 1);
+  if (!code) {
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "wrote a bundle of %llu bytes to %s", (gemmepi__ull)size, path);
+    return GEMMEPI_OK;
+  }
+  gemmepi__file_error(&why, code);
+  return gemmepi__fail(GEMMEPI_FILE_ERROR, "no bundle can be written to %.1000s: %s", path, reason);
+}
+
+/* >>loading */
+
+/* How many of its kernels the context has none of yet. */
+static size_t gemmepi__count_new(const gemmepi_context *context, const gemmepi__bundle *bundle) {
+  size_t i, count = 0;
+  for (i = 0; i < bundle->by_key.bucket_count; i++) {
+    const gemmepi__map_entry *entry = bundle->by_key.buckets[i];
+    for (; entry; entry = entry->next)
+      count += !gemmepi__find_bundled(context, NULL, gemmepi__map_key(entry), entry->key_size);
+  }
+  return count;
+}
+
+/* How many of its kernels are for the context's chip. */
+static size_t gemmepi__count_for_chip(const gemmepi_context *context, const gemmepi__bundle *bundle) {
+  char chip[32];
+  gemmepi__text text = gemmepi__text_in(chip, sizeof chip);
+  size_t i, count = 0;
+  gemmepi__append_chip(&text, context->arch);
+  for (i = 0; i < bundle->by_key.bucket_count; i++) {
+    const gemmepi__map_entry *entry = bundle->by_key.buckets[i];
+    for (; entry; entry = entry->next)
+      count += entry->key_size > text.length && memcmp(gemmepi__map_key(entry), chip, text.length) == 0;
+  }
+  return count;
+}
+
+static void gemmepi__say_of_bundle(const gemmepi_context *context, const gemmepi__bundle *bundle, const char *name) {
+  gemmepi__ull count = bundle->by_key.count, fitting;
+  if (context->is_host) {
+    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "kernels in %s: %llu; the host needs none", name, count);
+    return;
+  }
+  fitting = gemmepi__count_for_chip(context, bundle);
+  gemmepi__say(&context->log, count && !fitting ? GEMMEPI_LOG_WARNING : GEMMEPI_LOG_INFO,
+    "kernels in %s: %llu, of these for compute capability %d.%d, which this GPU has: %llu", name,
+    count, context->arch / 10, context->arch % 10, fitting);
+}
+
+/* Gives it to the context, behind those that it has; one that adds nothing is freed. */
+static void gemmepi__add_bundle(gemmepi_context *context, gemmepi__bundle *bundle) {
+  gemmepi__bundle **last = &context->bundles;
+  gemmepi__lock(&context->build_lock);
+  if (gemmepi__count_new(context, bundle) == 0) {
+    gemmepi__free_bundle(&context->allocator, bundle);
+  } else {
+    while (*last)
+      last = &(*last)->next;
+    *last = bundle;
+  }
+  gemmepi__unlock(&context->build_lock);
+}
+
+/* owned: data, where that is the context's from now on; it is freed where this fails. name: of the bundle, for sentences. */
+static gemmepi_status gemmepi__take_bundle(gemmepi_context *context, const unsigned char *data, size_t size,
+  unsigned char *owned, const char *name) {
+  gemmepi__bundle *bundle = NULL;
+  gemmepi_status status = gemmepi__parse_bundle(&context->allocator, data, size, &bundle);
+  if (status) {
+    gemmepi__delete(&context->allocator, owned);
+    return status == GEMMEPI_FILE_ERROR
+        ? gemmepi__fail(status, "%.1000s is refused: %s", name, gemmepi__error_text)
+        : status;
+  }
+  bundle->owned = owned;
+  gemmepi__say_of_bundle(context, bundle, name);
+  gemmepi__add_bundle(context, bundle);
+  return GEMMEPI_OK;
+}
+
+/* >>the functions */
+
+static gemmepi_status gemmepi__check_bundle_arguments(const gemmepi_context *context, const void *given, const char *name) {
+  if (!context || !given)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
+  return gemmepi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_bundle_save(gemmepi_context *context, const char *path) {
+  gemmepi__code_list list;
+  size_t size = 0;
+  unsigned char *data;
+  gemmepi_status status = gemmepi__check_bundle_arguments(context, path, "path");
+  if (!status)
+    status = gemmepi__plan_bundle(context, &list, &size);
+  if (status)
+    return status;
+  data = (unsigned char *)gemmepi__new(&context->allocator, size);
+  if (data) {
+    gemmepi__write_bundle(list.entries, list.count, data, size);
+    status = gemmepi__store_bundle(context, path, data, size);
+  } else {
+    status = GEMMEPI_OUT_OF_MEMORY;
+  }
+  gemmepi__delete(&context->allocator, data);
+  gemmepi__delete(&context->allocator, list.entries);
+  return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *buffer, size_t capacity, size_t *size) {
+  gemmepi__code_list list;
+  gemmepi_status status;
+  if (size)
+    *size = 0;
+  status = gemmepi__check_bundle_arguments(context, size, "size");
+  if (!status)
+    status = gemmepi__plan_bundle(context, &list, size);
+  if (status)
+    return status;
+  if (buffer && capacity < *size)
+    status = gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL, "capacity is %llu, and the bundle takes %llu bytes",
+      (gemmepi__ull)capacity, (gemmepi__ull)*size);
+  else if (buffer)
+    gemmepi__write_bundle(list.entries, list.count, (unsigned char *)buffer, *size);
+  gemmepi__delete(&context->allocator, list.entries);
+  return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const char *path) {
+  char reason[256], name[1024];
+  gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
+  unsigned char *data = NULL;
+  size_t size = 0;
+  int code;
+  gemmepi_status status = gemmepi__check_bundle_arguments(context, path, "path");
+  if (status)
+    return status;
+  code = gemmepi__file_read_path(path, &context->allocator, GEMMEPI__BUNDLE_MOST, &data, &size);
+  if (code == GEMMEPI__FILE_NO_MEMORY)
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no memory for the bundle %.1000s", path);
+  if (code) {
+    gemmepi__file_error(&why, code);
+    return gemmepi__fail(GEMMEPI_FILE_ERROR, "the bundle %.1000s cannot be read: %s", path, reason);
+  }
+  snprintf(name, sizeof name, "the bundle %.1000s", path);
+  return gemmepi__take_bundle(context, data, size, data, name);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const void *data, size_t size) {
+  gemmepi_status status = gemmepi__check_bundle_arguments(context, data, "data");
+  if (status)
+    return status;
+  return gemmepi__take_bundle(context, (const unsigned char *)data, size, NULL, "the bundle in memory");
 }
 
 #endif

@@ -48,6 +48,8 @@
 #include "device/pointers.h"
 #include "device/workspace.h"
 #include "device/source.h"
+#include "device/code.h"
+#include "device/bundle.h"
 #include "device/compile.h"
 #include "device/dump.h"
 #include "device/kernel.h"
@@ -103,6 +105,7 @@
 #endif
 #include "plans/plans.h"
 #include "ahead/precompile.h"
+#include "ahead/bundle.h"
 
 #endif
 

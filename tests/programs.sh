@@ -1,7 +1,8 @@
 #!/bin/sh
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
 # machine's device, and once more with SILU and once on the host; the fp8 example reads as many; the gates example finds its
-# gradients right; the gated network of mlp learns; that of PyTorch has its gradients, too; every cell of make table runs and is right on the host. Run from the repository's root after the programs
+# gradients right; the gated network of mlp learns; that of PyTorch has its gradients, too; what ship makes runs
+# without a compiler; every cell of make table runs and is right on the host. Run from the repository's root after the programs
 # were built.
 passed=0 failed=0 skipped=0
 
@@ -62,6 +63,18 @@ else
         verdict "$name" $status "$output"
     fi
 fi
+
+# Where there is no GPU both commands say so, and run takes the host.
+output=$(build/ship make build/ship_test.gemmepi 2>&1)
+status=$?
+case $output in
+'no bundle: '*'the context is on the host'*) [ $status -ne 0 ] && output=$(build/ship run build/ship_test.gemmepi 2>&1) &&
+    echo "$output" | grep -q '^no GPU is used' && echo "$output" | grep -q '^kernels: 0 from the bundle, 0 compiled$' ;;
+*) [ $status -eq 0 ] && output=$(build/ship run build/ship_test.gemmepi 2>&1) &&
+    echo "$output" | grep -q '^kernels: [1-9][0-9]* from the bundle, 0 compiled$' ;;
+esac
+verdict the_ship_example_compiles_nothing_where_it_runs $? "$output"
+rm -f build/ship_test.gemmepi
 
 output=$(build/tests/table --host 2>&1)
 verdict every_cell_of_the_table_is_right_on_the_host $? "$output"

@@ -273,6 +273,35 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
                                               size_t count, int threads, gemmepi_progress_function progress,
                                               void *user);
 
+/* >>bundles: the machine code of kernels in one file or block of memory, for programs that take no NVRTC along
+
+   A bundle has every kernel that the context has used, whether that was compiled, found on disk or in a bundle, and all others of
+   the bundles that it was given, those for other GPUs, too; each once. So bundles are merged by loading one and saving on the next
+   machine. The same kernels give the same bytes.
+   A kernel in a bundle is known by its source text and the compute capability of the GPU that it was made on, whatever NVRTC
+   compiled it. Where a bundle has it, it is neither sought on disk nor compiled, and NVRTC is not looked for.
+   A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load those alone that you made, or got from
+   somebody you trust. What is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one of
+   more than 1 GiB. On the host bundles are checked and kept for a save. docs/shipping.md says how to make one. */
+
+/* Writes a bundle to a file, in place of the one that may be there; that stays as it is where anything fails. What is there and is
+   no file is refused, a link to one replaced. Other users may read the file, unless the umask says otherwise.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED (a context on the host that has no bundle), FILE_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_save(gemmepi_context *context, const char *path);
+/* Gives the context the kernels of a file. All of it is read and checked; the driver is given a kernel when that is first needed.
+   Where the context has a kernel already, that stays. Nothing can be taken back before gemmepi_destroy.
+   Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const char *path);
+
+/* As gemmepi_bundle_save, into capacity bytes of memory. *size becomes what a bundle takes now; a NULL buffer asks for that alone.
+   Another thread's work may add to it before the next call.
+   Errors: INVALID_ARGUMENT, UNSUPPORTED, BUFFER_TOO_SMALL (buffer is left alone, and *size is what it takes), OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *buffer, size_t capacity,
+                                                size_t *size);
+/* As gemmepi_bundle_load, from memory that may be const and linked into the program, of any alignment. It is borrowed: it stays as
+   it is until gemmepi_destroy. Errors: those of gemmepi_bundle_load. */
+GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const void *data, size_t size);
+
 /* >>small things */
 
 /* Bytes of one element; 0 for DEFAULT and unknown values. */

@@ -104,9 +104,11 @@
    9. Threads share contexts and plans. Runs take no lock but for the context's workspace, and may be captured into CUDA graphs:
       prepare and run once before. docs/threads-and-graphs.md has the rules of streams and workspace.
   10. Ship: a problem's first use compiles kernels, half a second each, and keeps them in a folder. gemmepi_precompile does that
-      for a list of problems on all cores. docs/shipping.md says which libraries a program takes along, and how they are found.
+      for a list of problems on all cores. A bundle has the kernels that a context has used: where it is loaded they are not
+      compiled, and NVRTC is not needed. It is code: load those alone that you trust. docs/shipping.md has more.
           problem.matmul = &desc;
           check(gemmepi_precompile(gpu, &problem, 1, 0, NULL, NULL));
+          if (!details.is_host) check(gemmepi_bundle_save(gpu, "kernels.gemmepi")); // the user's program: gemmepi_bundle_load
 
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same to read in a browser
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
@@ -115,4 +117,4 @@
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _plan_info _plan_explain _plan_destroy                          of plans of every kind
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast                element-wise, in short
-       gemmepi_precompile _epilogue_info _dtype_size                                        ahead of time, and sizes */
+       gemmepi_precompile _bundle_save _load _write _read, gemmepi_epilogue_info _dtype_size  ahead of time, and sizes */

@@ -37,7 +37,8 @@
     X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")         \
     X(GEMMEPI_COMPILE_ERROR, 8, "NVRTC did not compile a kernel")                                \
     X(GEMMEPI_CUDA_ERROR, 9, "the CUDA driver returned an error")                                \
-    X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")
+    X(GEMMEPI_CUBLAS_ERROR, 10, "cuBLASLt returned an error")                                    \
+    X(GEMMEPI_FILE_ERROR, 11, "a file cannot be read or written, or a bundle cannot be used")
 
 typedef enum GEMMEPI_NODISCARD gemmepi_status {
 #define GEMMEPI_STATUS_ENUM(name, value, text) name = value,
@@ -620,6 +621,7 @@ typedef struct gemmepi_context_details {
     int driver_version, nvrtc_version, cublaslt_version; /* 13000 for CUDA 13.0, 130100 for cuBLASLt 13.1; 0: not loaded yet */
     int64_t kernels_compiled;                            /* by NVRTC, since the context was created */
     int64_t kernels_from_disk;                           /* loaded from the cache folder */
+    int64_t kernels_from_bundle;                         /* loaded from bundles */
     char cache_path[512];                                /* the cache folder in use; "" if none */
 } gemmepi_context_details;
 

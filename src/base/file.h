@@ -1,7 +1,8 @@
 /* Files and folders. A folder is opened first, and what is in it is then reached through the opened folder: so what
    was checked is what is used, whatever happens to the path meanwhile. (On Windows an opened folder is its path.)
 
-   Functions that can fail return 0, or the system's error code (errno; GetLastError on Windows). */
+   Functions that can fail return 0, or the system's error code (errno; GetLastError on Windows), or NOT_REGULAR, which is none of
+   the system's. */
 #ifndef GEMMEPI_BASE_FILE_H
 #define GEMMEPI_BASE_FILE_H
 
@@ -41,6 +42,12 @@ typedef struct gemmepi__file_piece {
     size_t size;
 } gemmepi__file_piece;
 
+#define GEMMEPI__FILE_NOT_REGULAR (-1)
+
+/* Who may read a new file, as POSIX's mode has it; the umask takes from it. Windows does not look at it. */
+#define GEMMEPI__FILE_FOR_USER 0600
+#define GEMMEPI__FILE_FOR_ALL  0666
+
 #if GEMMEPI__WINDOWS
 
 #define GEMMEPI__FILE_NO_MEMORY ((int)ERROR_NOT_ENOUGH_MEMORY)
@@ -56,7 +63,10 @@ static int gemmepi__file_exists_already(int code) {
 }
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
-    gemmepi__append(text, "Windows error %d", code);
+    if (code == GEMMEPI__FILE_NOT_REGULAR)
+        gemmepi__append(text, "it is no regular file");
+    else
+        gemmepi__append(text, "Windows error %d", code);
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -189,19 +199,18 @@ static unsigned long gemmepi__process_id(void) {
 
 typedef HANDLE gemmepi__file;
 
-static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-                              uint64_t *size) {
-    char path[GEMMEPI__PATH_SIZE];
+static int gemmepi__file_open_path(const char *path, gemmepi__file *file, uint64_t *size) {
     LARGE_INTEGER length;
-    int code = gemmepi__path_join(path, folder, name);
-    if (code)
-        return code;
+    int code = 0;
     *file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
                         OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
     if (*file == INVALID_HANDLE_VALUE)
         return (int)GetLastError();
-    if (!GetFileSizeEx(*file, &length)) {
+    if (GetFileType(*file) != FILE_TYPE_DISK)
+        code = GEMMEPI__FILE_NOT_REGULAR;
+    else if (!GetFileSizeEx(*file, &length))
         code = (int)GetLastError();
+    if (code) {
         CloseHandle(*file);
         return code;
     }
@@ -209,9 +218,18 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
     return 0;
 }
 
-static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
+static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
+                              uint64_t *size) {
     char path[GEMMEPI__PATH_SIZE];
     int code = gemmepi__path_join(path, folder, name);
+    return code ? code : gemmepi__file_open_path(path, file, size);
+}
+
+static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, unsigned mode,
+                                gemmepi__file *file) {
+    char path[GEMMEPI__PATH_SIZE];
+    int code = gemmepi__path_join(path, folder, name);
+    (void)mode;
     if (code)
         return code;
     *file = CreateFileA(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
@@ -308,7 +326,7 @@ static int gemmepi__file_exists_already(int code) {
 }
 
 static void gemmepi__file_error(gemmepi__text *text, int code) {
-    gemmepi__append(text, "%s", strerror(code));
+    gemmepi__append(text, "%s", code == GEMMEPI__FILE_NOT_REGULAR ? "it is no regular file" : strerror(code));
 }
 
 static int gemmepi__current_folder(char *path, size_t size) {
@@ -421,6 +439,25 @@ static unsigned long gemmepi__process_id(void) {
 typedef int gemmepi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
+static int gemmepi__file_open_path(const char *path, gemmepi__file *file, uint64_t *size) {
+    struct stat status;
+    int code = 0;
+    *file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | GEMMEPI__O_CLOEXEC);
+    if (*file < 0)
+        return errno;
+    if (fstat(*file, &status) != 0)
+        code = errno;
+    else if (!S_ISREG(status.st_mode))
+        code = GEMMEPI__FILE_NOT_REGULAR;
+    if (code) {
+        close(*file);
+        return code;
+    }
+    *size = (uint64_t)status.st_size;
+    return 0;
+}
+
+/* One that only this user can have written. */
 static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
                               uint64_t *size) {
     struct stat status;
@@ -441,9 +478,10 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
     return 0;
 }
 
-static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, gemmepi__file *file) {
+static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, unsigned mode,
+                                gemmepi__file *file) {
     *file = gemmepi__openat(folder->descriptor, name,
-                            O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, 0600);
+                            O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, mode);
     return *file < 0 ? errno : 0;
 }
 
@@ -513,19 +551,13 @@ static int gemmepi__folder_make(const char *path) {
     return gemmepi__file_exists_already(code) ? 0 : code;
 }
 
-/* Reads a whole file of at most `most` bytes. It must be a regular file (not a link to one) that this user owns and
-   nobody else can write to. *data is from the allocator and the caller's to free, not NULL even if *size is 0. A
-   file that shrinks meanwhile gives what it still had. */
-static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
-                              const gemmepi_allocator *allocator, size_t most, unsigned char **data,
-                              size_t *size) {
-    gemmepi__file file;
-    uint64_t length = 0;
+/* Reads and closes a file that has length bytes, and at most `most` of them. *data is from the allocator and the caller's to free,
+   not NULL even if *size is 0. A file that shrinks meanwhile gives what it still had. */
+static int gemmepi__file_read_opened(gemmepi__file file, uint64_t length, const gemmepi_allocator *allocator,
+                                     size_t most, unsigned char **data, size_t *size) {
     unsigned char *bytes = NULL;
     size_t have = 0, step = 1;
-    int code = gemmepi__file_open(folder, name, &file, &length);
-    if (code)
-        return code;
+    int code = 0;
     if (length > most)
         code = GEMMEPI__FILE_TOO_LARGE;
     if (!code) {
@@ -548,9 +580,27 @@ static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
     return 0;
 }
 
-/* Writes a new file, one that nobody else can read. What a failing call wrote is gone again, unless the name was
-   taken. */
-static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name,
+/* A file in a folder: a regular one (not a link to one) that this user owns and nobody else can write to. */
+static int gemmepi__file_read(const gemmepi__folder *folder, const char *name,
+                              const gemmepi_allocator *allocator, size_t most, unsigned char **data,
+                              size_t *size) {
+    gemmepi__file file;
+    uint64_t length = 0;
+    int code = gemmepi__file_open(folder, name, &file, &length);
+    return code ? code : gemmepi__file_read_opened(file, length, allocator, most, data, size);
+}
+
+/* A regular file, or a link to one, whoever owns it: one that the program has named. */
+static int gemmepi__file_read_path(const char *path, const gemmepi_allocator *allocator, size_t most,
+                                   unsigned char **data, size_t *size) {
+    gemmepi__file file;
+    uint64_t length = 0;
+    int code = gemmepi__file_open_path(path, &file, &length);
+    return code ? code : gemmepi__file_read_opened(file, length, allocator, most, data, size);
+}
+
+/* Writes a new file. What a failing call wrote is gone again, unless the name was taken. */
+static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *name, unsigned mode,
                                    const gemmepi__file_piece *pieces, int count) {
     gemmepi__file file;
     uint64_t size = 0;
@@ -559,7 +609,7 @@ static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *na
         size += pieces[i].size;
     if (!gemmepi__file_may_have(size))
         return GEMMEPI__FILE_TOO_LARGE;
-    code = gemmepi__file_create(folder, name, &file);
+    code = gemmepi__file_create(folder, name, mode, &file);
     if (code)
         return code;
     for (i = 0; i < count && !code; i++) {
@@ -583,7 +633,7 @@ static long gemmepi__file_counter; /* of files written aside by this process */
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
    renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
    torn, so what reads it must check it. */
-static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
+static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, unsigned mode,
                                const gemmepi__file_piece *pieces, int count) {
     char aside[512];
     int code = 0, attempt;
@@ -594,7 +644,7 @@ static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
                         (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
         if (gemmepi__text_is_cut(&text))
             return GEMMEPI__FILE_LONG_NAME;
-        code = gemmepi__file_write_new(folder, aside, pieces, count);
+        code = gemmepi__file_write_new(folder, aside, mode, pieces, count);
         if (!gemmepi__file_exists_already(code))
             break;
     }
@@ -603,6 +653,33 @@ static int gemmepi__file_store(const gemmepi__folder *folder, const char *name,
         if (code)
             gemmepi__file_remove(folder, aside);
     }
+    return code;
+}
+
+/* The same by a path, in place of a regular file or a link to one, if there is anything. */
+static int gemmepi__file_store_path(const char *path, unsigned mode, const gemmepi__file_piece *pieces,
+                                    int count) {
+    char above[GEMMEPI__PATH_SIZE];
+    size_t length = strlen(path);
+    gemmepi__folder folder;
+    gemmepi__file_info info;
+    int code;
+    while (length > 0 && !gemmepi__is_slash(path[length - 1]))
+        length--;
+    if (length >= sizeof above)
+        return GEMMEPI__FILE_LONG_NAME;
+    memcpy(above, length ? path : "./", length ? length : 2);
+    above[length ? length : 2] = 0;
+    code = gemmepi__folder_open(&folder, above);
+    if (code)
+        return code;
+    memset(&info, 0, sizeof info);
+    code = gemmepi__file_get_info(&folder, path[length] ? path + length : ".", &info);
+    if (!code && !info.is_regular)
+        code = GEMMEPI__FILE_NOT_REGULAR;
+    else if (!code || gemmepi__file_is_missing(code))
+        code = gemmepi__file_store(&folder, path + length, mode, pieces, count);
+    gemmepi__folder_close(&folder);
     return code;
 }
 

@@ -45,7 +45,9 @@ struct gemmepi_context {
     gemmepi__disk_cache disk;
     char *dump_path;      /* NULL: nothing is dumped */
     gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
-    long kernels_compiled, kernels_from_disk;
+    gemmepi__map codes;   /* of kernels that were compiled or found on disk: see code.h */
+    struct gemmepi__bundle *bundles;
+    long kernels_compiled, kernels_from_disk, kernels_from_bundle;
     int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
     gemmepi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
@@ -340,6 +342,7 @@ static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config
     context->loader.resolve = config->resolve_symbol;
     context->loader.resolve_user = config->resolve_user;
     gemmepi__map_init(&context->kernels, &context->allocator);
+    gemmepi__map_init(&context->codes, &context->allocator);
     gemmepi__map_init(&context->plans, &context->allocator);
     gemmepi__map_init(&context->handles, &context->allocator);
 }
@@ -415,6 +418,7 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
     details->cublaslt_version = context->has_cublaslt ? context->cublaslt.version : 0;
     details->kernels_compiled = context->kernels_compiled;
     details->kernels_from_disk = context->kernels_from_disk;
+    details->kernels_from_bundle = context->kernels_from_bundle;
     snprintf(details->cache_path, sizeof details->cache_path, "%s", gemmepi__disk_cache_path(&context->disk));
     gemmepi__unlock(&context->build_lock);
     return GEMMEPI_OK;

@@ -3,6 +3,7 @@
 #ifndef GEMMEPI_DEVICE_DESTROY_H
 #define GEMMEPI_DEVICE_DESTROY_H
 
+#include "code.h"
 #include "handles.h"
 #include "kept.h"
 #include "kernel.h"
@@ -44,6 +45,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__map_free(&context->handles);
     gemmepi__map_free(&context->plans);
     gemmepi__map_free(&context->kernels);
+    gemmepi__free_codes(context);
     gemmepi__mutex_destroy(&context->lock);
     gemmepi__mutex_destroy(&context->build_lock);
     gemmepi__condition_destroy(&context->kernel_built);

@@ -356,7 +356,7 @@ static void gemmepi__disk_cache_put(gemmepi__disk_cache *cache, const char *kind
     pieces[1].size = key_size;
     pieces[2].data = payload;
     pieces[2].size = payload_size;
-    code = gemmepi__file_store(&folder, name, pieces, 3);
+    code = gemmepi__file_store(&folder, name, GEMMEPI__FILE_FOR_USER, pieces, 3);
     if (code == 0) {
         gemmepi__disk_cache_evict(cache, &folder, name);
     } else if (gemmepi__add(&cache->times_not_stored, 1) == 1) {

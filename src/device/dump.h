@@ -56,7 +56,7 @@ static int gemmepi__dump_file(const gemmepi__folder *folder, const char *name, c
     snprintf(file, sizeof file, "%s.%s", name, kind);
     piece.data = data;
     piece.size = size;
-    return gemmepi__file_store(folder, file, &piece, 1);
+    return gemmepi__file_store(folder, file, GEMMEPI__FILE_FOR_USER, &piece, 1);
 }
 
 /* Needs no lock. */

@@ -1,5 +1,5 @@
-/* Kernels by file and prologue: in memory, else on disk, else compiled. The build lock is held by every caller, and let go
-   while NVRTC compiles, so that threads compile side by side.
+/* Kernels by file and prologue: in memory, else in a bundle, else on disk, else compiled. The build lock is held by every caller, and
+   let go while NVRTC compiles, so that threads compile side by side.
 
    On disk a kernel lies under the digest of its file and of those that it includes, its prologue, the target and NVRTC's
    version. That version is not known before NVRTC is loaded, and a program whose kernels are all on disk never loads
@@ -8,8 +8,8 @@
 #ifndef GEMMEPI_DEVICE_KERNEL_H
 #define GEMMEPI_DEVICE_KERNEL_H
 
+#include "code.h"
 #include "compile.h"
-#include "context.h"
 #include "dump.h"
 
 typedef struct gemmepi__kernel {
@@ -26,7 +26,13 @@ typedef struct gemmepi__compiler {
     char target[24];
 } gemmepi__compiler;
 
-#define GEMMEPI__KERNEL_KEY_SIZE 2048
+/* What to build. */
+typedef struct gemmepi__kernel_source {
+    const char *file, *prologue;
+    const char *entry; /* the kernel's name */
+    char key[GEMMEPI__CODE_KEY_SIZE];
+    size_t key_size;
+} gemmepi__kernel_source;
 
 static int gemmepi__arch_of(const gemmepi__compiler *compiler) {
     const char *number = strchr(compiler->target, '_');
@@ -38,15 +44,13 @@ static const char *gemmepi__target_suffix(const char *file) {
     return strstr(file, "_sm90") ? "a" : "";
 }
 
-/* The key's length, or 0 if the prologue is too long for the disk. */
-static size_t gemmepi__kernel_key(char key[GEMMEPI__KERNEL_KEY_SIZE], const gemmepi__compiler *compiler,
+/* On disk. Returns the key's length. */
+static size_t gemmepi__kernel_key(char key[GEMMEPI__CODE_KEY_SIZE], const gemmepi__compiler *compiler,
                                   const char *file, const char *prologue) {
-    char sources[GEMMEPI__SHA256_HEX_SIZE];
-    gemmepi__text text = gemmepi__text_in(key, GEMMEPI__KERNEL_KEY_SIZE);
-    gemmepi__digest_closure(gemmepi__sources, file, sources);
-    gemmepi__append(&text, "kernel 2\nsources %s\nnvrtc %d\ntarget %s\noptions --std=c++17\nfile %s\n%s",
-                    sources, (int)compiler->nvrtc_version, compiler->target, file, prologue);
-    return gemmepi__text_is_cut(&text) ? 0 : text.length;
+    gemmepi__text text = gemmepi__text_in(key, GEMMEPI__CODE_KEY_SIZE);
+    gemmepi__append(&text, "kernel 3\nnvrtc %d\ntarget %s\n", (int)compiler->nvrtc_version, compiler->target);
+    gemmepi__append_kernel(&text, file, prologue);
+    return text.length;
 }
 
 static size_t gemmepi__compiler_key(char key[64], int arch) {
@@ -90,76 +94,123 @@ static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void 
     return gemmepi__cuda_failed(&context->driver, result, entry);
 }
 
+/* Loads an image from the allocator and keeps it, for a bundle. It belongs to the context where that succeeds. */
+static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gemmepi__kernel_source *source,
+                                             void *image, size_t size, const gemmepi__compiler *compiler,
+                                             gemmepi__kernel *kernel) {
+    gemmepi_status status = gemmepi__load_module(context, image, source->entry, kernel);
+    if (status)
+        return status;
+    kernel->arch = gemmepi__arch_of(compiler);
+    status = gemmepi__keep_code(context, source->key, source->key_size, image, size, kernel->arch);
+    if (status) {
+        kernel->function = NULL;
+        context->driver.module_unload(kernel->module);
+    }
+    return status;
+}
+
+/* Fills in kernel where a bundle has it. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
+   it does not take is a miss. */
+static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context,
+                                                  const gemmepi__kernel_source *source,
+                                                  gemmepi__kernel *kernel) {
+    const gemmepi__code *code = gemmepi__find_bundled(context, NULL, source->key, source->key_size);
+    gemmepi_status status;
+    char *copy;
+    if (!code)
+        return GEMMEPI_OK;
+    copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
+    if (!copy)
+        return GEMMEPI_OUT_OF_MEMORY;
+    memcpy(copy, code->image, code->size);
+    status = gemmepi__load_module(context, copy, source->entry, kernel);
+    gemmepi__delete(&context->allocator, copy);
+    if (status) {
+        gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s is in a bundle and cannot be loaded: %s",
+                     source->entry, gemmepi__error_text);
+        return GEMMEPI_OK;
+    }
+    kernel->arch = code->arch;
+    context->kernels_from_bundle++;
+    return GEMMEPI_OK;
+}
+
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
 static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__compiler *compiler,
-                                     const char *file, const char *prologue, const char *entry,
-                                     gemmepi__kernel *kernel) {
-    char key[GEMMEPI__KERNEL_KEY_SIZE];
-    size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue), size = 0;
+                                     const gemmepi__kernel_source *source, gemmepi__kernel *kernel) {
+    char key[GEMMEPI__CODE_KEY_SIZE];
+    size_t key_size = gemmepi__kernel_key(key, compiler, source->file, source->prologue), size = 0;
     void *image = NULL;
-    gemmepi_status status;
-    if (!key_size || !gemmepi__disk_cache_get(&context->disk, "cubin", key, key_size, &image, &size))
+    if (!gemmepi__disk_cache_get(&context->disk, "cubin", key, key_size, &image, &size))
         return 0;
-    status = gemmepi__load_module(context, image, entry, kernel);
-    gemmepi__delete(&context->allocator, image);
-    if (status)
+    if (gemmepi__load_and_keep(context, source, image, size, compiler, kernel)) {
+        gemmepi__delete(&context->allocator, image);
         return 0;
-    kernel->arch = gemmepi__arch_of(compiler);
+    }
     context->kernels_from_disk++;
     return 1;
 }
 
-static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context) {
+/* Where it is not there and bundles were to do without it, the sentence says what they lack. */
+static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context, const char *entry) {
     gemmepi_status status =
         context->has_nvrtc ? GEMMEPI_OK : gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
     if (!status)
         context->has_nvrtc = 1;
+    else if (context->bundles)
+        status = gemmepi__fail(status, "no bundle has %s for compute capability %d.%d, and %s", entry,
+                               context->arch / 10, context->arch % 10, gemmepi__error_text);
     return status;
 }
 
 static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const gemmepi__compiler *compiler,
-                                              const char *file, const char *prologue, const char *entry,
-                                              gemmepi__kernel *kernel) {
-    char key[GEMMEPI__KERNEL_KEY_SIZE];
-    size_t key_size = gemmepi__kernel_key(key, compiler, file, prologue);
+                                              const gemmepi__kernel_source *source, gemmepi__kernel *kernel) {
+    char key[GEMMEPI__CODE_KEY_SIZE];
+    size_t key_size = gemmepi__kernel_key(key, compiler, source->file, source->prologue);
     gemmepi__target target;
     gemmepi__image image;
     gemmepi_status status;
-    snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target, gemmepi__target_suffix(file));
+    snprintf(target.name, sizeof target.name, "%.20s%s", compiler->target,
+             gemmepi__target_suffix(source->file));
     target.is_ptx = compiler->is_ptx;
     target.keeps_ptx = context->dump_path != NULL;
     gemmepi__unlock(&context->build_lock);
-    status = gemmepi__compile(&context->nvrtc, &context->allocator, file, prologue, &target, &image, NULL);
+    status = gemmepi__compile(&context->nvrtc, &context->allocator, source->file, source->prologue, &target,
+                              &image, NULL);
     if (!status && context->dump_path)
-        gemmepi__dump_kernel(context, gemmepi__find_source(file), prologue, entry, &target, &image);
+        gemmepi__dump_kernel(context, gemmepi__find_source(source->file), source->prologue, source->entry,
+                             &target, &image);
     gemmepi__lock(&context->build_lock);
     if (status)
         return status;
-    status = gemmepi__load_module(context, image.data, entry, kernel);
+    status = gemmepi__load_and_keep(context, source, image.data, image.size, compiler, kernel);
     if (!status) {
-        kernel->arch = gemmepi__arch_of(compiler);
         context->kernels_compiled++;
-        gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", file, target.name);
-        if (key_size) {
-            gemmepi__disk_cache_put(&context->disk, "cubin", key, key_size, image.data, image.size);
-            gemmepi__remember_compiler(context, compiler);
-        }
+        gemmepi__say(&context->log, GEMMEPI_LOG_DEBUG, "compiled %s for %s", source->file, target.name);
+        gemmepi__disk_cache_put(&context->disk, "cubin", key, key_size, image.data, image.size);
+        gemmepi__remember_compiler(context, compiler);
+        image.data = NULL; /* it is kept */
     }
     gemmepi__free_image(&context->allocator, &image);
     return status;
 }
 
 /* Fills in kernel. The primary context is current. */
-static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                            const char *entry, gemmepi__kernel *kernel) {
+static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const gemmepi__kernel_source *source,
+                                            gemmepi__kernel *kernel) {
     gemmepi__compiler recalled, compiler;
     gemmepi__target target;
     gemmepi_status status;
-    int knows = gemmepi__recall_compiler(context, &recalled);
-    if (knows && gemmepi__kernel_from_disk(context, &recalled, file, prologue, entry, kernel))
+    int knows;
+    status = gemmepi__kernel_from_bundle(context, source, kernel);
+    if (status || kernel->function)
+        return status;
+    knows = gemmepi__recall_compiler(context, &recalled);
+    if (knows && gemmepi__kernel_from_disk(context, &recalled, source, kernel))
         return GEMMEPI_OK;
     memset(&target, 0, sizeof target); /* all of its bytes go into a key */
-    status = gemmepi__open_nvrtc(context);
+    status = gemmepi__open_nvrtc(context, source->entry);
     if (!status)
         status = gemmepi__choose_target(&context->nvrtc, context->arch, &target);
     if (status)
@@ -169,9 +220,19 @@ static gemmepi_status gemmepi__build_kernel(gemmepi_context *context, const char
     compiler.is_ptx = target.is_ptx;
     memcpy(compiler.target, target.name, sizeof compiler.target);
     if ((!knows || memcmp(&compiler, &recalled, sizeof compiler) != 0) &&
-        gemmepi__kernel_from_disk(context, &compiler, file, prologue, entry, kernel))
+        gemmepi__kernel_from_disk(context, &compiler, source, kernel))
         return GEMMEPI_OK;
-    return gemmepi__compile_kernel(context, &compiler, file, prologue, entry, kernel);
+    return gemmepi__compile_kernel(context, &compiler, source, kernel);
+}
+
+static gemmepi_status gemmepi__build_source(gemmepi_context *context, const char *file, const char *prologue,
+                                            const char *entry, gemmepi__kernel *kernel) {
+    gemmepi__kernel_source source;
+    source.file = file;
+    source.prologue = prologue;
+    source.entry = entry;
+    source.key_size = gemmepi__code_key(source.key, context->arch, file, prologue);
+    return gemmepi__build_kernel(context, &source, kernel);
 }
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
@@ -203,7 +264,7 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
         gemmepi__wait(&context->kernel_built, &context->build_lock);
     if (!kernel->function) { /* and where it could not be built before, it is tried again */
         kernel->is_being_built = 1;
-        status = gemmepi__build_kernel(context, file, key + file_length, name, kernel);
+        status = gemmepi__build_source(context, file, key + file_length, name, kernel);
         kernel->is_being_built = 0;
         gemmepi__wake_all(&context->kernel_built);
     }

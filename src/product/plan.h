@@ -20,20 +20,11 @@ static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route
     snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* Whether one is left whose time is known, but for PLAIN, which may be slow beyond all others. */
-static int gemmepi__has_another(const gemmepi__candidates *candidates) {
-    int i = 0;
-    while (i < candidates->count && (candidates->list[i].refusal || candidates->list[i].microseconds <= 0 ||
-                                     candidates->list[i].route == GEMMEPI_ROUTE_PLAIN))
-        i++;
-    return i < candidates->count;
-}
-
 /* The routes that may be chosen, in the order in which a user is told of them. */
 static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
                                                      GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
 
-static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
+static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmepi_status status) {
     char sentences[GEMMEPI__COUNT(gemmepi__told_routes) * GEMMEPI__REASON_SIZE];
     gemmepi__text text = gemmepi__text_in(sentences, sizeof sentences);
     const char *reasons[GEMMEPI__COUNT(gemmepi__route_names)] = {0};
@@ -43,27 +34,51 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan) {
     for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
         gemmepi__append(&text, ". %s: %s", gemmepi__route_names[gemmepi__told_routes[i]],
                         reasons[gemmepi__told_routes[i]]);
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this problem%s", sentences);
+    return gemmepi__fail(status, "no route runs this problem%s", sentences);
 }
 
-/* Builds the best candidate that can be built. A library that is not there ends planning, unless a candidate is left that may do
-   without it. instead_of: the plan, if any, that cannot do a run, or cannot any more. */
+/* Not tried any more: the candidate's route, or, where bundles may have the kernels of others of it, the candidate alone. */
+static void gemmepi__refuse_candidate(gemmepi__matmul_plan *plan, const gemmepi__candidate *refused,
+                                      int is_missing) {
+    gemmepi__candidate *candidate = &plan->candidates.list[refused - plan->candidates.list];
+    gemmepi__keep_reason(plan, candidate->route);
+    if (is_missing && plan->base.context->bundles)
+        candidate->refusal = plan->reasons[candidate->route];
+    else
+        gemmepi__refuse_route(&plan->candidates, candidate->route, plan->reasons[candidate->route]);
+}
+
+/* PLAIN may be slow beyond all others, and takes what they leave for want of a library. */
+static void gemmepi__warn_of_plain(const gemmepi__matmul_plan *plan) {
+    const gemmepi_context *context = plan->base.context;
+    if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_measures)
+        return;
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+                 "a product of m %lld, n %lld, k %lld takes the slow route plain for want of a library; "
+                 "gemmepi_plan_explain says which",
+                 (long long)gemmepi__callers_m(&plan->problem), (long long)gemmepi__callers_n(&plan->problem),
+                 (long long)plan->problem.k);
+}
+
+/* Builds the best candidate that can be built, of those that do without a library that is not there. instead_of: the plan, if any,
+   that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
     const gemmepi__candidate *best;
     int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
+    int misses_library = 0;
     gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
     if (instead_of)
         instead_of->route->give_up(instead_of, &plan->candidates);
     while ((best = gemmepi__least(&plan->candidates)) != NULL) {
         gemmepi_status status = gemmepi__build_by(plan, best->route, best);
+        if (!status && misses_library)
+            gemmepi__warn_of_plain(plan);
         if (status != GEMMEPI_UNSUPPORTED && status != GEMMEPI_LIBRARY_NOT_FOUND)
             return status;
-        gemmepi__keep_reason(plan, best->route);
-        gemmepi__refuse_route(&plan->candidates, best->route, plan->reasons[best->route]);
-        if (status == GEMMEPI_LIBRARY_NOT_FOUND && !gemmepi__has_another(&plan->candidates))
-            return status;
+        misses_library |= status == GEMMEPI_LIBRARY_NOT_FOUND;
+        gemmepi__refuse_candidate(plan, best, status == GEMMEPI_LIBRARY_NOT_FOUND);
     }
-    return gemmepi__fail_all(plan);
+    return gemmepi__fail_all(plan, misses_library ? GEMMEPI_LIBRARY_NOT_FOUND : GEMMEPI_UNSUPPORTED);
 }
 
 /* The context's device: the primary context current, one build at a time. */

@@ -114,7 +114,7 @@ PlanDetails = struct("gemmepi_plan_details", (c_int, "kind route"), (ctypes.c_ch
 ContextDetails = struct("gemmepi_context_details", (c_int, "is_host"), (ctypes.c_char * 512, "fallback_reason"),
                         (c_int, "device"), (ctypes.c_char * 128, "name"),
                         (c_int, "compute_capability multiprocessors driver_version nvrtc_version cublaslt_version"),
-                        (ctypes.c_int64, "kernels_compiled kernels_from_disk"), (ctypes.c_char * 512, "cache_path"))
+                        (ctypes.c_int64, "kernels_compiled kernels_from_disk kernels_from_bundle"), (ctypes.c_char * 512, "cache_path"))
 STRUCTS = [Allocator, Config, Scale, Matrix, Vector, Desc, Args, PlanDetails, ContextDetails]
 
 

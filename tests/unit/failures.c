@@ -3,12 +3,13 @@
 
 /* >>libraries and kernels */
 
-static void a_missing_cublaslt_is_reported_when_planning(void) {
+static void a_missing_cublaslt_is_reported_when_no_other_route_is_left(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context;
     gemmepi_matmul_desc desc = lt_product();
     gemmepi_plan *plan = NULL;
     gpu.missing = "cublasLt";
+    config.routes = 1u << GEMMEPI_ROUTE_LT;
     context = open_fake(&config);
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_LIBRARY_NOT_FOUND && !plan, "%s",
           gemmepi_last_error());
@@ -273,7 +274,7 @@ static void an_elementwise_launch_that_the_driver_refuses_is_an_error(void) {
 
 int main(void) {
     keep_libraries_open();
-    RUN(a_missing_cublaslt_is_reported_when_planning);
+    RUN(a_missing_cublaslt_is_reported_when_no_other_route_is_left);
     RUN(a_cublaslt_that_does_not_open_is_an_error_and_no_leak);
     RUN(a_missing_nvrtc_is_reported_when_a_kernel_is_needed);
     RUN(a_kernel_that_does_not_compile_is_an_error_with_the_log);

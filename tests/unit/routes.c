@@ -48,6 +48,57 @@ static void a_missing_library_leaves_the_other_routes(void) {
     nothing_is_left();
 }
 
+/* Types and epilogues that cuBLASLt is for, on a chip with the kernels of the route fused and on one without. */
+static void without_cublaslt_every_product_has_a_route(void) {
+    static const gemmepi_dtype dtypes[][3] = {
+        {GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64},    {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16}, {GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F32},
+        {GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_BF16}, {GEMMEPI_E5M2, GEMMEPI_E4M3, GEMMEPI_E4M3},
+        {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I32},      {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8},
+        {GEMMEPI_BF16, GEMMEPI_I8, GEMMEPI_BF16}};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE,
+                                                 GEMMEPI_RELU | GEMMEPI_BIAS,
+                                                 GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                                 GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+                                                 GEMMEPI_NONE | GEMMEPI_BGRAD_B,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED,
+                                                 GEMMEPI_RESIDUAL};
+    int arch;
+    size_t t, e, layout;
+    for (arch = 75; arch <= 90; arch += 15) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context;
+        gpu.missing = "cublasLt";
+        gpu.other_arch = arch;
+        warnings = 0;
+        config.log = count_warnings;
+        context = open_fake(&config);
+        for (t = 0; t < GEMMEPI__COUNT(dtypes); t++)
+            for (e = 0; e < GEMMEPI__COUNT(epilogues); e++)
+                for (layout = 0; layout < 8; layout++) {
+                    gemmepi_matmul_desc desc = product(dtypes[t][0], epilogues[e]);
+                    gemmepi_plan *plan = NULL;
+                    gemmepi_epilogue_needs needs;
+                    gpu.archs_told = 0;
+                    desc.b.dtype = dtypes[t][1], desc.d.dtype = dtypes[t][2];
+                    desc.a.transposed = layout & 1, desc.b.transposed = layout >> 1 & 1;
+                    desc.m = desc.n = layout & 4 ? 1022 : 1024;
+                    if (gemmepi_epilogue_info(&desc, &needs) != GEMMEPI_OK)
+                        continue; /* has no meaning */
+                    CHECK(
+                        gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK &&
+                            (route_of(plan) == GEMMEPI_ROUTE_PLAIN || route_of(plan) == GEMMEPI_ROUTE_FUSED),
+                        "dtypes %d, epilogue %d, layout %d: %s", (int)t, (int)e, (int)layout,
+                        gemmepi_last_error());
+                    gemmepi_plan_destroy(plan);
+                }
+        CHECK(warnings > 0, "the log does not say that routes are slow for want of cuBLASLt");
+        gemmepi_destroy(context);
+        gpu.other_arch = 0;
+        nothing_is_left();
+    }
+}
+
 static void a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -421,6 +472,7 @@ int main(void) {
     keep_libraries_open();
     RUN(routes_that_are_none_of_products_are_refused);
     RUN(a_missing_library_leaves_the_other_routes);
+    RUN(without_cublaslt_every_product_has_a_route);
     RUN(a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both);
     RUN(a_problem_that_cublaslt_has_no_algorithm_for_is_plain);
     RUN(an_empty_product_leaves_its_sums);

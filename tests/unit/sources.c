@@ -78,7 +78,7 @@ static void all_kernel_files_are_in_the_list_of_this_test(void) {
 
 static void a_kernels_key_costs_next_to_nothing_after_the_first(void) {
     static const gemmepi__compiler compiler = {13000, 0, "sm_90"};
-    char first[GEMMEPI__KERNEL_KEY_SIZE], key[GEMMEPI__KERNEL_KEY_SIZE];
+    char first[GEMMEPI__CODE_KEY_SIZE], key[GEMMEPI__CODE_KEY_SIZE];
     size_t length = gemmepi__kernel_key(first, &compiler, "gemm_sm90.cu", "#define A 1\n");
     clock_t start = clock();
     double seconds;
