@@ -675,6 +675,22 @@ typedef struct gemmepi_any_desc {
    call back into the context. */
 typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count);
 
+/* What gemmepi_tune times. */
+typedef enum gemmepi_tune_mode {
+    GEMMEPI_TUNE_GRAPH = 0, /* calls in a CUDA graph, replayed: as in a captured step of training or inference */
+    GEMMEPI_TUNE_BURST = 1, /* a few calls of a graph after a rest, at the clock of a GPU that is not hot */
+    GEMMEPI_TUNE_STREAM = 2 /* calls one after another on a stream, what the host takes included */
+} gemmepi_tune_mode;
+
+/* How gemmepi_tune goes about it. All zero is a good choice. */
+typedef struct gemmepi_tune_options {
+    gemmepi_tune_mode mode;
+    double milliseconds; /* for each problem, compilation included, about; 0: until all is compiled and timed */
+    size_t memory;       /* bytes of device memory at most; 0: 2 GiB. A problem always takes its own tensors once */
+    int again;           /* 1: problems that have an answer already, too */
+    int threads;         /* that compile; 0: as many as there are cores */
+} gemmepi_tune_options;
+
 /* >>answers */
 
 /* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known. Fastest are
@@ -1015,6 +1031,32 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
                                               size_t count, int threads, gemmepi_progress_function progress,
                                               void *user);
+
+/* >>tuning */
+
+/* Finds out by timing which way to run each problem is fastest on this GPU: every kernel, tile and division of k of ours, and each
+   algorithm that cuBLASLt offers. Plans that are made from then on, and one-shot calls, take what was fastest; plans that there are
+   stay as they are. Whole operations are timed by turns, on random data and memory of its own that is larger than the cache; what takes
+   far longer is left early, and what does not agree with a reference is left out and told at level WARNING. A problem's answer
+   stays in the context and goes to the cache folder (config.cache_path), where other processes find it: a problem that has an answer
+   is not timed again, unless options->again says so. Of a layer its products are timed; element-wise operations have one way.
+   options may be NULL, and so may progress, which is told of each problem that is done.
+   A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
+   answer that was loaded has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are respected.
+   Not to be called while a stream of the same thread is being captured: it waits for the GPU. Other threads may run and plan
+   meanwhile, which lengthens what is timed. On the host there is nothing to choose, and nothing is done.
+   Errors: INVALID_ARGUMENT, those of planning, OUT_OF_MEMORY, CUDA_ERROR. One problem that fails keeps no other from being
+   tuned: the first is returned, and the sentence names it. */
+GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count,
+                                        const gemmepi_tune_options *options,
+                                        gemmepi_progress_function progress, void *user);
+
+/* Write what the context knows by tuning to a text file, a line for each problem, and read such a file. Every answer that is read is
+   checked again when a plan is made for its problem. A file that is damaged, or of another GPU, driver, cuBLASLt or version of
+   gemmepi, changes nothing, which is told at level WARNING. Any thread may call them.
+   Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path);
+GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path);
 
 /* >>bundles: the machine code of kernels in one file or block of memory, for programs that take no NVRTC along
 
@@ -1420,13 +1462,22 @@ static void gemmepi__thread_join(gemmepi__thread thread) {
   WaitForSingleObject(thread, INFINITE);
   CloseHandle(thread);
 }
+static void gemmepi__rest(int milliseconds) {
+  Sleep((DWORD)milliseconds);
+}
+/* Since some moment. */
+static double gemmepi__seconds(void) {
+  return 1e-3 * (double)GetTickCount64();
+}
 static int gemmepi__core_count(void) {
   SYSTEM_INFO info;
   GetSystemInfo(&info);
   return (int)info.dwNumberOfProcessors;
 }
 #else
+#include <poll.h>
 #include <pthread.h>
+#include <sys/time.h>
 #include <unistd.h>
 typedef pthread_mutex_t gemmepi__mutex;
 
@@ -1468,6 +1519,15 @@ static int gemmepi__thread_start(gemmepi__thread *thread, void *(*body)(void *),
 }
 static void gemmepi__thread_join(gemmepi__thread thread) {
   pthread_join(thread, NULL);
+}
+static void gemmepi__rest(int milliseconds) {
+  poll(NULL, 0, milliseconds);
+}
+/* Since some moment. */
+static double gemmepi__seconds(void) {
+  struct timeval now;
+  gettimeofday(&now, NULL);
+  return (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
 }
 static int gemmepi__core_count(void) {
   long count = sysconf(_SC_NPROCESSORS_ONLN);
@@ -5580,6 +5640,9 @@ typedef gemmepi_stream gemmepi__cu_stream;
 typedef struct gemmepi__cu_context_opaque *gemmepi__cu_context;
 typedef struct gemmepi__cu_module_opaque *gemmepi__cu_module;
 typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
+typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
+typedef struct gemmepi__cu_graph_opaque *gemmepi__cu_graph;
+typedef struct gemmepi__cu_graph_exec_opaque *gemmepi__cu_graph_exec;
 
 /* A CUtensorMap, which wants to lie at a multiple of 64. */
 typedef struct gemmepi__cu_tensor_map {
@@ -5689,6 +5752,22 @@ enum {
   X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream)) \
   X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result, \
     (gemmepi__cu_stream stream, int *status)) \
+  X(stream_begin_capture, cuStreamBeginCapture_v2, gemmepi__cu_result, \
+    (gemmepi__cu_stream stream, int mode)) \
+  X(stream_end_capture, cuStreamEndCapture, gemmepi__cu_result, \
+    (gemmepi__cu_stream stream, gemmepi__cu_graph * graph)) \
+  X(graph_instantiate, cuGraphInstantiateWithFlags, gemmepi__cu_result, \
+    (gemmepi__cu_graph_exec * exec, gemmepi__cu_graph graph, unsigned long long flags)) \
+  X(graph_launch, cuGraphLaunch, gemmepi__cu_result, \
+    (gemmepi__cu_graph_exec exec, gemmepi__cu_stream stream)) \
+  X(graph_exec_destroy, cuGraphExecDestroy, gemmepi__cu_result, (gemmepi__cu_graph_exec exec)) \
+  X(graph_destroy, cuGraphDestroy, gemmepi__cu_result, (gemmepi__cu_graph graph)) \
+  X(event_create, cuEventCreate, gemmepi__cu_result, (gemmepi__cu_event * event, unsigned flags)) \
+  X(event_destroy, cuEventDestroy_v2, gemmepi__cu_result, (gemmepi__cu_event event)) \
+  X(event_record, cuEventRecord, gemmepi__cu_result, (gemmepi__cu_event event, gemmepi__cu_stream stream)) \
+  X(event_synchronize, cuEventSynchronize, gemmepi__cu_result, (gemmepi__cu_event event)) \
+  X(event_elapsed_time, cuEventElapsedTime, gemmepi__cu_result, \
+    (float *milliseconds, gemmepi__cu_event from, gemmepi__cu_event to)) \
   X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result, \
     (int *mode)) \
   X(module_load_data, cuModuleLoadData, gemmepi__cu_result, \
@@ -7076,6 +7155,7 @@ struct gemmepi_context {
   gemmepi__map codes; /* of kernels that were compiled or found on disk: see code.h */
   struct gemmepi__bundle *bundles;
   long kernels_compiled, kernels_from_disk, kernels_from_bundle;
+  gemmepi__map answers; /* gemmepi__answer by a problem's digest: what tuning found */
   int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
   gemmepi__mutex lock; /* held for moments: guards handles, plans, and adding to blocks */
@@ -7358,6 +7438,7 @@ static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config
   gemmepi__map_init(&context->kernels, &context->allocator);
   gemmepi__map_init(&context->codes, &context->allocator);
   gemmepi__map_init(&context->plans, &context->allocator);
+  gemmepi__map_init(&context->answers, &context->allocator);
   gemmepi__map_init(&context->handles, &context->allocator);
 }
 
@@ -9458,12 +9539,24 @@ static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, si
   return other ? other : plan;
 }
 
+/* One-shot calls make their plans anew, as what these were chosen by has changed. */
+static void gemmepi__forget_all_kept(gemmepi_context *context) {
+  gemmepi__lock(&context->lock);
+  while (context->plans.count)
+    gemmepi__drop_oldest(context);
+  gemmepi__unlock(&context->lock);
+}
+
 static void gemmepi__release_entry(void *user, gemmepi__map_entry *entry) {
   (void)user;
   gemmepi__release_plan((gemmepi_plan *)entry->value);
 }
 /* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. In the child
  of a fork() a parent's context is left as it is: another thread may have been changing it, and CUDA belongs to the parent. */
+
+static void gemmepi__free_value(void *user, gemmepi__map_entry *entry) {
+  gemmepi__delete(&((gemmepi_context *)user)->allocator, entry->value);
+}
 
 static void gemmepi__close_device(gemmepi_context *context) {
   gemmepi__entry entry;
@@ -9498,6 +9591,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__close_device(context);
   gemmepi__unload_driver(&context->driver);
   gemmepi__map_each(&context->handles, gemmepi__free_stream_token, context);
+  gemmepi__map_each(&context->answers, gemmepi__free_value, context);
+  gemmepi__map_free(&context->answers);
   gemmepi__map_free(&context->handles);
   gemmepi__map_free(&context->plans);
   gemmepi__map_free(&context->kernels);
@@ -9514,7 +9609,6 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gemmepi__delete(&allocator, context);
 }
 
-#ifndef GEMMEPI_NO_HOST
 /* Element types on the host: to double without loss, from double with one rounding to nearest even. */
 
 #include <math.h>
@@ -9658,6 +9752,7 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
     for (i = 0; i < count; i++)
       ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
 }
+#ifndef GEMMEPI_NO_HOST
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
 
 /* A tile of 32 x 32 results over 64 steps of k keeps all blocks (48 KB of doubles) near the first-level cache
@@ -12651,6 +12746,7 @@ typedef struct gemmepi__candidate {
   int applied; /* of FUSED: for runs alone whose alpha is 1 and which have no C */
   int copies[2]; /* of FUSED: of A and B */
   int bare; /* of SPLIT: without an epilogue of cuBLASLt's */
+  int answer; /* of LT and SPLIT: which of cuBLASLt's, from 1 on; 0: by a rule of ours */
   double microseconds; /* an estimate; 0: not known */
   double rank; /* what is compared: mostly the estimate */
   const char *refusal; /* why it cannot run the problem, or NULL */
@@ -12658,6 +12754,7 @@ typedef struct gemmepi__candidate {
 } gemmepi__candidate;
 
 #define GEMMEPI__ANY_ENGINE (-1)
+#define GEMMEPI__MOST_PARTS 16
 #define GEMMEPI__NEVER      1e300 /* microseconds */
 #define GEMMEPI__MOST_CANDIDATES \
   16 /* FUSED has engines times three ways to copy the operands; choose.h looks */
@@ -12722,6 +12819,8 @@ typedef struct gemmepi__matmul_plan {
   gemmepi__problem problem;
   const struct gemmepi__route *route;
   int applied; /* for runs alone whose alpha is 1 and which have no C */
+  double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
+  int is_measured; /* the answer is this process's own, which another may not find again */
   size_t workspace_size;
   void *built; /* what the route has made: a struct of its own */
   gemmepi__candidates candidates; /* what it was chosen from */
@@ -12773,6 +12872,10 @@ typedef struct gemmepi__engine {
   const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
   /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
   void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__candidate *candidate);
+  /* How many shapes there are, and the microseconds that the candidate's takes in its parts: NEVER where that does not take the
+   problem. The rule has been asked. */
+  int shapes;
+  double (*estimate)(const gemmepi_context *context, const gemmepi__problem *problem, const gemmepi__candidate *candidate);
   void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
@@ -13626,6 +13729,14 @@ static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__
     (int)(gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) - gemmepi__sm90_shapes);
 }
 
+static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
+  int takes = candidate->parts == 1 && gemmepi__shape_takes(problem, shape, candidate->applied) &&
+        gemmepi__cluster_blocks(shape) <= context->multiprocessors;
+  return takes ? gemmepi__sm90_microseconds(context, problem, shape, candidate->applied) : GEMMEPI__NEVER;
+}
+
 static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
   *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
   *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
@@ -13636,6 +13747,8 @@ static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
         1,
         gemmepi__tma_rule,
         gemmepi__sm90_choose,
+        GEMMEPI__COUNT(gemmepi__sm90_shapes),
+        gemmepi__sm90_estimate,
         gemmepi__sm90_tile,
         GEMMEPI__HAS_SM90 ? gemmepi__sm90_build : NULL,
         gemmepi__sm90_describe,
@@ -14077,6 +14190,18 @@ static void gemmepi__sm80_choose(const gemmepi_context *context, const gemmepi__
   candidate->parts = cut.parts;
 }
 
+static double gemmepi__sm80_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  gemmepi__problem own = candidate->parts > 1 ? gemmepi__bare_problem(problem) : *problem;
+  gemmepi__sm80_cut cut;
+  cut.shape = &gemmepi__sm80_shapes[candidate->shape];
+  cut.parts = candidate->parts;
+  return gemmepi__sm80_shape_takes(&own, cut.shape, context->arch) &&
+        gemmepi__sm80_divides(context, &own, &cut)
+       ? gemmepi__sm80_microseconds(context, problem, &own, &cut)
+       : GEMMEPI__NEVER;
+}
+
 static void gemmepi__sm80_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
   *tile_m = gemmepi__sm80_shapes[candidate->shape].tile_m;
   *tile_n = gemmepi__sm80_shapes[candidate->shape].tile_n;
@@ -14087,6 +14212,8 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
         0.9,
         gemmepi__sm80_rule,
         gemmepi__sm80_choose,
+        GEMMEPI__COUNT(gemmepi__sm80_shapes),
+        gemmepi__sm80_estimate,
         gemmepi__sm80_tile,
         GEMMEPI__HAS_SM80 ? gemmepi__sm80_build : NULL,
         gemmepi__sm80_describe,
@@ -14285,6 +14412,15 @@ static void gemmepi__small_explain(const gemmepi__problem *problem, const void *
 
 /* >>the engine */
 
+static double gemmepi__small_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
+  gemmepi__problem own = gemmepi__small_problem(problem);
+  return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape)
+       ? gemmepi__small_microseconds(context, &own, shape)
+       : GEMMEPI__NEVER;
+}
+
 static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
   *tile_m = gemmepi__small_shapes[candidate->shape].tile_m;
   *tile_n = gemmepi__small_shapes[candidate->shape].tile_n;
@@ -14296,6 +14432,8 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
         1,
         gemmepi__small_rule,
         gemmepi__small_choose,
+        GEMMEPI__COUNT(gemmepi__small_shapes),
+        gemmepi__small_estimate,
         gemmepi__small_tile,
         GEMMEPI__HAS_SM80 ? gemmepi__small_build : NULL,
         gemmepi__small_describe,
@@ -14758,7 +14896,8 @@ static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__l
      use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
 }
 
-#define GEMMEPI__LT_ANSWERS 8
+#define GEMMEPI__LT_ANSWERS 16 /* that tuning tries */
+#define GEMMEPI__LT_FIRST   8 /* that the rule looks at */
 
 /* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
  On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
@@ -14786,8 +14925,9 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
   return 0;
 }
 
+/* answer: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int answer, gemmepi__lt_product *product) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
   gemmepi__lt_preference preference;
@@ -14804,9 +14944,8 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   if (!result)
     result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
   if (!result)
-    result =
-      lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c,
-        &product->d, &preference, GEMMEPI__LT_ANSWERS, answers, &count);
+    result = lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a,
+      &product->c, &product->d, &preference, answer ? GEMMEPI__LT_ANSWERS : GEMMEPI__LT_FIRST, answers, &count);
   for (i = 0; i < count && !result; i++) {
     const char *found =
       answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
@@ -14814,8 +14953,11 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
       answers[good++] = answers[i];
     fault = found ? found : fault;
   }
+  if (good && answer > good)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has %d algorithms for it, and no %d", lt->version, good, answer);
   if (good) {
-    const gemmepi__lt_heuristic *chosen = &answers[gemmepi__lt_choose(context, problem, answers, good)];
+    const gemmepi__lt_heuristic *chosen =
+      &answers[answer ? answer - 1 : gemmepi__lt_choose(context, problem, answers, good)];
     product->algo = chosen->algo;
     product->workspace_size = chosen->workspace_size;
     product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
@@ -14833,12 +14975,12 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, gemmepi__lt_product *product) {
-  gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, product);
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int answer, gemmepi__lt_product *product) {
+  gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, answer, product);
   gemmepi__problem slow = *problem;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
   if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
-    status = gemmepi__lt_ask(context, &slow, use, c, d, product);
+    status = gemmepi__lt_ask(context, &slow, use, c, d, answer, product);
   return status;
 }
 
@@ -14969,11 +15111,10 @@ static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi
 static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
   gemmepi__lt_product *lt = (gemmepi__lt_product *)plan->built;
   gemmepi_status status = gemmepi__open_lt(plan->base.context);
-  (void)candidate;
   if (status)
     return status;
   status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-    &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], lt);
+    &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], candidate->answer, lt);
   plan->workspace_size = lt->workspace_size;
   return status;
 }
@@ -15024,6 +15165,7 @@ typedef struct gemmepi__split {
   gemmepi__pass pass;
   gemmepi__sums sums;
   size_t product_bytes;
+  int answer; /* of cuBLASLt's, as the candidate has it */
 } gemmepi__split;
 
 /* >>building */
@@ -15089,7 +15231,7 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
     if (split->to_workspace)
       split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride), (size_t)(view->bits / 8));
     status = gemmepi__lt_build(context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
-      split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, &split->product);
+      split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, split->answer, &split->product);
     if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
       break;
   }
@@ -15165,13 +15307,14 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
   if (status)
     return status;
   memset(split, 0, sizeof *split);
+  split->answer = candidate->answer;
   split->has_product = problem->k != 0;
   split->bare =
     candidate->bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
     gemmepi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
   if (!split->bare) {
     status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-      &rest.views[GEMMEPI__D], &split->product);
+      &rest.views[GEMMEPI__D], split->answer, &split->product);
     split->product_takes_c = 1;
     if (status == GEMMEPI_UNSUPPORTED)
       split->bare = 1;
@@ -15931,6 +16074,10 @@ typedef char gemmepi__candidates_fit[GEMMEPI__COUNT(gemmepi__routes) + 3 * GEMME
         ? 1
         : -1];
 
+/* The routes that may be chosen, in the order in which a user is told of them. */
+static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
+        GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
+
 /* Why config.routes or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
   if (wanted->context->routes && !(wanted->context->routes >> row->id & 1))
@@ -15958,6 +16105,253 @@ static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__pr
       row->enumerate(&wanted, candidates);
   }
 }
+/* What tuning found: for a problem the candidate that was fastest. The context keeps them, and a plan takes its problem's if it may. In
+ text an answer is a line, which the cache folder and files hold. */
+
+/* >>which problem */
+
+/* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
+typedef struct gemmepi__plan_key {
+  size_t size;
+  unsigned char bytes[sizeof(gemmepi__problem)];
+} gemmepi__plan_key;
+
+static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__plan_key *key) {
+  int operand;
+  key->size = offsetof(gemmepi__problem, views);
+  memcpy(key->bytes, problem, key->size);
+  for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+    if (gemmepi__has_operand(problem, operand)) {
+      memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gemmepi__view));
+      key->size += sizeof(gemmepi__view);
+    }
+}
+
+#define GEMMEPI__DIGEST_SIZE 16 /* bytes of the key's SHA-256 */
+#define GEMMEPI__ANSWER_LINE 512
+#define GEMMEPI__WORDS_SIZE  256
+
+typedef struct gemmepi__answer {
+  unsigned char digest[GEMMEPI__DIGEST_SIZE];
+  gemmepi__candidate candidate; /* its estimate is what was measured */
+  int cublaslt; /* the version that gave the algorithm; 0: the candidate has none */
+  int is_loaded; /* else this process has measured it */
+  char words[GEMMEPI__WORDS_SIZE]; /* the problem, for people */
+} gemmepi__answer;
+
+static void gemmepi__problem_digest(const gemmepi__problem *problem, unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+  unsigned char whole[GEMMEPI__SHA256_SIZE];
+  gemmepi__plan_key key;
+  gemmepi__make_plan_key(problem, &key);
+  gemmepi__sha256_of(key.bytes, key.size, whole);
+  memcpy(digest, whole, GEMMEPI__DIGEST_SIZE);
+}
+
+static void gemmepi__append_words(gemmepi__text *text, const gemmepi__problem *problem) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  gemmepi__append(text, "m %lld n %lld k %lld batch %lld %s%s x %s%s to %s ",
+    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+    (long long)problem->k, (long long)problem->batch, gemmepi__dtype((gemmepi_dtype)a->dtype)->name, a->transposed ? "^T" : "",
+    gemmepi__dtype((gemmepi_dtype)b->dtype)->name, b->transposed ? "^T" : "",
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name);
+  gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
+  if (problem->flags & GEMMEPI_ACCUMULATE)
+    gemmepi__append(text, " ACCUMULATE");
+}
+
+/* >>in text */
+
+static void gemmepi__append_answer(gemmepi__text *text, const gemmepi__answer *answer) {
+  const gemmepi__candidate *c = &answer->candidate;
+  int i;
+  for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
+    gemmepi__append(text, "%02x", answer->digest[i]);
+  gemmepi__append(text, " %s", gemmepi__route_names[c->route]);
+  gemmepi__append(text, " %s", c->engine == GEMMEPI__ANY_ENGINE ? "-" : gemmepi__engines[c->engine]->name);
+  gemmepi__append(text, " shape %d parts %d copies %d %d answer %d cublaslt %d nanoseconds %lld : %s\n",
+    c->shape, c->parts, c->copies[0], c->copies[1], c->answer, answer->cublaslt,
+    (long long)(c->microseconds * 1e3), answer->words);
+}
+
+static int gemmepi__hex_value(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int gemmepi__read_digest(const char *line, unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+  int i;
+  for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++) {
+    int high = gemmepi__hex_value(line[2 * i]), low = high < 0 ? -1 : gemmepi__hex_value(line[2 * i + 1]);
+    if (low < 0)
+      return 0;
+    digest[i] = (unsigned char)(16 * high + low);
+  }
+  return line[2 * GEMMEPI__DIGEST_SIZE] == ' ';
+}
+
+/* The engine of this name, ANY_ENGINE for "-", or -2. */
+static int gemmepi__engine_named(const char *name) {
+  int i;
+  for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__engines); i++)
+    if (strcmp(gemmepi__engines[i]->name, name) == 0)
+      return i;
+  return strcmp(name, "-") == 0 ? GEMMEPI__ANY_ENGINE : -2;
+}
+
+static int gemmepi__route_named(const char *name) {
+  int i;
+  for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
+    if (strcmp(gemmepi__route_names[gemmepi__told_routes[i]], name) == 0)
+      return (int)gemmepi__told_routes[i];
+  return -1;
+}
+
+/* The next number, which `word` stands before, or -1; *at moves behind it. */
+static int64_t gemmepi__read_number(const char **at, const char *word) {
+  size_t length = strlen(word);
+  int64_t value = 0;
+  int digits = 0;
+  if (strncmp(*at, word, length) != 0)
+    return -1;
+  for (*at += length; **at >= '0' && **at <= '9' && digits < 18; digits++, (*at)++)
+    value = 10 * value + (**at - '0');
+  return digits && digits < 18 ? value : -1;
+}
+
+/* The next word into `word`, of which there is an end; 0 where it is too long. */
+static int gemmepi__read_word(const char **at, char word[16]) {
+  size_t length = strcspn(*at, " \n");
+  if (**at == 0 || length == 0 || length > 15 || (*at)[length] != ' ')
+    return 0;
+  memcpy(word, *at, length);
+  word[length] = 0;
+  *at += length + 1;
+  return 1;
+}
+
+/* A line, with or without its end. 0 where it is none, whatever it has instead. */
+static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
+  gemmepi__candidate *c = &answer->candidate;
+  const char *at = line;
+  char route[16], engine[16];
+  int64_t numbers[7];
+  size_t i, length;
+  static const char *const words[] = {"shape ",   " parts ",    " copies ",     " ",
+        " answer ", " cublaslt ", " nanoseconds "};
+  memset(answer, 0, sizeof *answer);
+  if (strlen(line) < 2 * GEMMEPI__DIGEST_SIZE + 1 || !gemmepi__read_digest(line, answer->digest))
+    return 0;
+  at += 2 * GEMMEPI__DIGEST_SIZE + 1;
+  if (!gemmepi__read_word(&at, route) || !gemmepi__read_word(&at, engine) ||
+    gemmepi__route_named(route) < 0 || gemmepi__engine_named(engine) < GEMMEPI__ANY_ENGINE)
+    return 0;
+  for (i = 0; i < GEMMEPI__COUNT(words); i++) {
+    numbers[i] = gemmepi__read_number(&at, words[i]);
+    if (numbers[i] < 0 || (i + 1 < GEMMEPI__COUNT(words) && numbers[i] > 100000000))
+      return 0;
+  }
+  if (strncmp(at, " : ", 3) != 0)
+    return 0;
+  length = strcspn(at + 3, "\n");
+  if (length >= sizeof answer->words)
+    return 0;
+  memcpy(answer->words, at + 3, length);
+  c->route = (gemmepi_route)gemmepi__route_named(route);
+  c->engine = gemmepi__engine_named(engine);
+  c->shape = (int)numbers[0], c->parts = (int)numbers[1];
+  c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
+  c->answer = (int)numbers[4], answer->cublaslt = (int)numbers[5];
+  c->microseconds = (double)numbers[6] / 1e3;
+  answer->is_loaded = 1;
+  return 1;
+}
+
+/* >>whether it may be taken */
+
+/* One that is enumerated, with the same engine and copies, or NULL. */
+static const gemmepi__candidate *gemmepi__candidate_like(const gemmepi__candidates *candidates, const gemmepi__candidate *one) {
+  int i;
+  for (i = 0; i < candidates->count; i++) {
+    const gemmepi__candidate *other = &candidates->list[i];
+    if (!other->refusal && other->route == one->route && other->engine == one->engine &&
+      other->copies[0] == one->copies[0] && other->copies[1] == one->copies[1])
+      return other;
+  }
+  return NULL;
+}
+
+/* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */
+static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidates *candidates, const gemmepi__candidate *one) {
+  gemmepi__problem packed;
+  if (!gemmepi__candidate_like(candidates, one))
+    return 0;
+  if (one->route != GEMMEPI_ROUTE_FUSED)
+    return one->answer >= 0 && one->answer <= GEMMEPI__LT_ANSWERS &&
+       (one->route == GEMMEPI_ROUTE_PLAIN ? one->answer == 0 : one->answer > 0);
+  gemmepi__pack_views(problem, one->copies, &packed);
+  return one->answer == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
+     one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
+     gemmepi__engines[one->engine]->estimate(context, &packed, one) < GEMMEPI__NEVER;
+}
+
+/* >>what a context has; under its build_lock */
+
+static gemmepi__answer *gemmepi__find_answer(const gemmepi_context *context, const unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+  return (gemmepi__answer *)gemmepi__map_find(&context->answers, digest, GEMMEPI__DIGEST_SIZE);
+}
+
+/* Keeps it in place of another for the problem. */
+static gemmepi_status gemmepi__keep_answer(gemmepi_context *context, const gemmepi__answer *answer) {
+  gemmepi__answer *kept = gemmepi__find_answer(context, answer->digest);
+  if (kept) {
+    *kept = *answer;
+    return GEMMEPI_OK;
+  }
+  kept = (gemmepi__answer *)gemmepi__new(&context->allocator, sizeof *kept);
+  if (!kept)
+    return GEMMEPI_OUT_OF_MEMORY;
+  *kept = *answer;
+  if (gemmepi__map_insert(&context->answers, answer->digest, GEMMEPI__DIGEST_SIZE, kept))
+    return GEMMEPI_OK;
+  gemmepi__delete(&context->allocator, kept);
+  return GEMMEPI_OUT_OF_MEMORY;
+}
+
+/* >>in the cache folder */
+
+/* What an answer holds for, beside the problem. The version of cuBLASLt stands in the answer: it is not loaded to ask for it. */
+static size_t gemmepi__answer_key(const gemmepi_context *context,
+  const unsigned char digest[GEMMEPI__DIGEST_SIZE], char key[512]) {
+  gemmepi__text text = gemmepi__text_in(key, 512);
+  int i;
+  gemmepi__append(&text, "gemmepi " GEMMEPI_VERSION_STRING " driver %d chip %d of %d multiprocessors, %s: ",
+    context->driver.version, context->arch, context->multiprocessors, context->name);
+  for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
+    gemmepi__append(&text, "%02x", digest[i]);
+  return strlen(key);
+}
+
+static void gemmepi__store_answer(gemmepi_context *context, const gemmepi__answer *answer) {
+  char key[512], line[GEMMEPI__ANSWER_LINE];
+  size_t size = gemmepi__answer_key(context, answer->digest, key);
+  gemmepi__text text = gemmepi__text_in(line, sizeof line);
+  gemmepi__append_answer(&text, answer);
+  gemmepi__disk_cache_put(&context->disk, "answer", key, size, line, strlen(line) + 1);
+}
+
+/* From the folder to the context, if there is one that can be read. */
+static void gemmepi__fetch_answer(gemmepi_context *context, const unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+  char key[512];
+  size_t size = gemmepi__answer_key(context, digest, key), found = 0;
+  void *line = NULL;
+  gemmepi__answer answer;
+  if (!gemmepi__disk_cache_get(&context->disk, "answer", key, size, &line, &found))
+    return;
+  if (found && ((char *)line)[found - 1] == 0 && gemmepi__read_answer((const char *)line, &answer) &&
+    memcmp(answer.digest, digest, GEMMEPI__DIGEST_SIZE) == 0)
+    (void)gemmepi__keep_answer(context, &answer);
+  gemmepi__delete(&context->allocator, line);
+}
 /* Plans of products: a route chosen once for a problem, and built. */
 
 /* >>choosing */
@@ -15974,10 +16368,6 @@ static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route
   snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* The routes that may be chosen, in the order in which a user is told of them. */
-static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
-        GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
-
 static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmepi_status status) {
   char sentences[GEMMEPI__COUNT(gemmepi__told_routes) * GEMMEPI__REASON_SIZE];
   gemmepi__text text = gemmepi__text_in(sentences, sizeof sentences);
@@ -15988,6 +16378,43 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmep
   for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
     gemmepi__append(&text, ". %s: %s", gemmepi__route_names[gemmepi__told_routes[i]], reasons[gemmepi__told_routes[i]]);
   return gemmepi__fail(status, "no route runs this problem%s", sentences);
+}
+
+/* The problem's answer, if there is one that may be taken. */
+static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  unsigned char digest[GEMMEPI__DIGEST_SIZE];
+  const gemmepi__answer *answer;
+  if (!context->answers.count && !context->disk.path)
+    return NULL;
+  gemmepi__problem_digest(&plan->problem, digest);
+  answer = gemmepi__find_answer(context, digest);
+  if (!answer) {
+    gemmepi__fetch_answer(context, digest);
+    answer = gemmepi__find_answer(context, digest);
+  }
+  if (answer && answer->cublaslt && (gemmepi__open_lt(context) || context->cublaslt.version != answer->cublaslt))
+    return NULL; /* another version has other algorithms */
+  if (!answer || gemmepi__is_a_way(context, &plan->problem, &plan->candidates, &answer->candidate))
+    return answer;
+  gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+    "an answer is not taken, which is no way to run its problem: %s", answer->words);
+  return NULL;
+}
+
+/* By the answer, as it is. */
+static gemmepi_status gemmepi__build_answer(gemmepi__matmul_plan *plan, const gemmepi__answer *answer) {
+  gemmepi__candidate own = answer->candidate;
+  gemmepi_status status;
+  own.applied = gemmepi__candidate_like(&plan->candidates, &own)->applied;
+  status = gemmepi__build_by(plan, own.route, &own);
+  if (status) {
+    gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "an answer is not taken: %s", gemmepi__error_text);
+    return status;
+  }
+  plan->tuned_microseconds = own.microseconds;
+  plan->is_measured = !answer->is_loaded;
+  return GEMMEPI_OK;
 }
 
 /* Not tried any more: the candidate's route, or, where bundles may have the kernels of others of it, the candidate alone. */
@@ -16014,9 +16441,13 @@ static void gemmepi__warn_of_plain(const gemmepi__matmul_plan *plan) {
  that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
   const gemmepi__candidate *best;
+  const gemmepi__answer *answer;
   int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
   int misses_library = 0;
   gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+  answer = instead_of ? NULL : gemmepi__answer_for(plan);
+  if (answer && gemmepi__build_answer(plan, answer) == GEMMEPI_OK)
+    return GEMMEPI_OK;
   if (instead_of)
     instead_of->route->give_up(instead_of, &plan->candidates);
   while ((best = gemmepi__least(&plan->candidates)) != NULL) {
@@ -16318,23 +16749,6 @@ static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, 
 
 /* >>one-shot calls: plans kept by problem */
 
-/* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
-typedef struct gemmepi__plan_key {
-  size_t size;
-  unsigned char bytes[sizeof(gemmepi__problem)];
-} gemmepi__plan_key;
-
-static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__plan_key *key) {
-  int operand;
-  key->size = offsetof(gemmepi__problem, views);
-  memcpy(key->bytes, problem, key->size);
-  for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-    if (gemmepi__has_operand(problem, operand)) {
-      memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gemmepi__view));
-      key->size += sizeof(gemmepi__view);
-    }
-}
-
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
   gemmepi__matmul_plan **result) {
@@ -16395,7 +16809,8 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
   details->accumulator =
     plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
   details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
-  details->bit_stable = 1;
+  details->bit_stable = !plan->is_measured; /* another process may measure otherwise */
+  details->microseconds = plan->tuned_microseconds;
 }
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
@@ -16494,6 +16909,9 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi__matmul_info(plan, &details);
   gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gemmepi__ull)details.workspace_size);
   plan->route->explain(plan, details.kernel, text);
+  if (plan->tuned_microseconds > 0)
+    gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
+      plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
   if (plan->route->enumerate)
     gemmepi__explain_others(text, plan);
 }
@@ -18166,12 +18584,15 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
     gemmepi__describe_first(layer, details);
   for (i = 0; i < layer->step_count && !layer->base.context->is_host; i++)
     details->launches += gemmepi__step_launches(&layer->steps[i]);
+  details->deterministic = details->bit_stable = 1;
+  for (i = 0; i < layer->step_count; i++)
+    if (layer->steps[i].product && layer->steps[i].product->is_measured)
+      details->bit_stable = 0;
   details->workspace_size = gemmepi__layer_workspace(layer);
   details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
         : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
         : GEMMEPI_COMPUTE_F32;
   details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
-  details->deterministic = details->bit_stable = 1;
 }
 
 static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer, const gemmepi__step *step) {
@@ -18299,15 +18720,20 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
     problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
-static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
-  gemmepi_plan *plan = NULL;
-  gemmepi_status status;
+static gemmepi_status gemmepi__check_any(const gemmepi_any_desc *problem) {
   int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
         (problem->linear_backward != NULL);
   if (given != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
-  status = gemmepi__plan_any(context, problem, &plan);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
+  gemmepi_plan *plan = NULL;
+  gemmepi_status status = gemmepi__check_any(problem);
+  if (!status)
+    status = gemmepi__plan_any(context, problem, &plan);
   if (!status && problem->matmul)
     status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
   gemmepi_plan_destroy(plan);
@@ -18377,6 +18803,1079 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   if (all.status)
     return gemmepi__fail(all.status, "problems[%llu]: %s", (gemmepi__ull)all.failed, all.sentence);
   return GEMMEPI_OK;
+}
+/* All ways to run a product, the least estimate first: what tuning times. */
+
+enum {
+  GEMMEPI__MOST_WAYS = 512,
+  GEMMEPI__TIMED_WAYS = 32, /* of engines, at most */
+  GEMMEPI__WAYS_FACTOR =
+    3, /* what is estimated to take so many times the least, and so many microseconds, is not timed */
+  GEMMEPI__WAYS_SLOW = 10
+};
+
+typedef struct gemmepi__ways {
+  int count;
+  gemmepi__candidate list[GEMMEPI__MOST_WAYS];
+} gemmepi__ways;
+
+static void gemmepi__add_way(gemmepi__ways *ways, const gemmepi__candidate *candidate) {
+  if (ways->count < GEMMEPI__MOST_WAYS)
+    ways->list[ways->count++] = *candidate;
+}
+
+/* By every shape of the engine and every number of parts. */
+static void gemmepi__add_ways_of_engine(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
+  const gemmepi__engine *engine = gemmepi__engines[enumerated->engine];
+  gemmepi__candidate one = *enumerated;
+  gemmepi__problem packed;
+  double copying;
+  gemmepi__pack_views(problem, enumerated->copies, &packed);
+  copying = gemmepi__pack_microseconds(&packed, enumerated->copies);
+  for (one.shape = 0; one.shape < engine->shapes; one.shape++)
+    for (one.parts = 1; one.parts <= GEMMEPI__MOST_PARTS; one.parts++) {
+      double own = engine->estimate(context, &packed, &one);
+      one.microseconds = gemmepi__with_memory(context, &packed, own) + copying;
+      if (own < GEMMEPI__NEVER && (one.parts <= 4 || one.parts % 4 == 0 || one.parts == 6))
+        gemmepi__add_way(ways, &one);
+    }
+}
+
+static void gemmepi__add_answers_of_lt(const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
+  gemmepi__candidate one = *enumerated;
+  for (one.answer = 1; one.answer <= GEMMEPI__LT_ANSWERS; one.answer++)
+    gemmepi__add_way(ways, &one);
+}
+
+static int gemmepi__compare_ways(const void *a, const void *b) {
+  double x = ((const gemmepi__candidate *)a)->microseconds,
+     y = ((const gemmepi__candidate *)b)->microseconds;
+  return (x > y) - (x < y);
+}
+
+/* Leaves those that may be the fastest. cuBLASLt's all stay: of what they take little is known. */
+static void gemmepi__prune_ways(gemmepi__ways *ways) {
+  double most = GEMMEPI__WAYS_FACTOR * ways->list[0].microseconds + GEMMEPI__WAYS_SLOW;
+  int count = ways->count, engines = 0, i;
+  ways->count = 0;
+  for (i = 0; i < count; i++) {
+    const gemmepi__candidate *one = &ways->list[i];
+    int by_lt = one->route == GEMMEPI_ROUTE_LT || one->route == GEMMEPI_ROUTE_SPLIT;
+    if (by_lt || i == 0 || (one->microseconds <= most && engines < GEMMEPI__TIMED_WAYS))
+      ways->list[ways->count++] = *one;
+    engines += !by_lt;
+  }
+}
+
+static void gemmepi__enumerate_ways(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__ways *ways) {
+  gemmepi__candidates candidates;
+  int i;
+  memset(&candidates, 0, sizeof candidates);
+  gemmepi__enumerate(context, problem, gemmepi__may_be_applied(problem), &candidates);
+  ways->count = 0;
+  for (i = 0; i < candidates.count; i++) {
+    const gemmepi__candidate *one = &candidates.list[i];
+    if (one->refusal)
+      continue;
+    if (one->route == GEMMEPI_ROUTE_FUSED)
+      gemmepi__add_ways_of_engine(context, problem, one, ways);
+    else if (one->route == GEMMEPI_ROUTE_PLAIN)
+      gemmepi__add_way(ways, one);
+    else
+      gemmepi__add_answers_of_lt(one, ways);
+  }
+  if (!ways->count)
+    return;
+  qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gemmepi__compare_ways);
+  gemmepi__prune_ways(ways);
+}
+/* A product on memory and a stream of its own, with random data: its ways are run, compared and timed here. */
+
+enum {
+  GEMMEPI__TRIAL_BLOCK = 1 << 18, /* elements of random data, repeated where more are needed */
+  GEMMEPI__TRIAL_SETS = 64, /* of tensors, at most */
+  GEMMEPI__TRIAL_CACHES = 3, /* all sets are larger than so many times the L2 cache */
+  GEMMEPI__TRIAL_PIECES = 16, /* of an output, that are compared */
+  GEMMEPI__TRIAL_PIECE = 4096, /* bytes */
+  GEMMEPI__TRIAL_CALLS = 200 /* of a graph, at most */
+};
+#define GEMMEPI__TRIAL_TIME   800 /* microseconds of a graph's calls, about */
+#define GEMMEPI__TRIAL_REST   10 /* milliseconds before a burst */
+#define GEMMEPI__TRIAL_BURST  8 /* calls of it */
+#define GEMMEPI__TRIAL_MEMORY ((size_t)2 << 30)
+#define GEMMEPI__TRIAL_OFF \
+  0.04 /* how far a way's numbers may lie from the reference's, of their size and of all, */
+#define GEMMEPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
+
+typedef struct gemmepi__trial {
+  gemmepi_context *context;
+  const gemmepi__problem *problem;
+  gemmepi_tune_mode mode;
+  gemmepi_stream stream;
+  gemmepi__cu_event began, ended;
+  char *memory, *workspace;
+  size_t workspace_size, set, offsets[GEMMEPI__OPERANDS];
+  int sets, next; /* how many, and which comes next */
+  char *block; /* GEMMEPI__TRIAL_BLOCK elements for the operand at hand */
+  char *reference; /* pieces of all outputs, one after another */
+  char *compared; /* likewise of the way at hand */
+  size_t outputs_size; /* of each of these */
+} gemmepi__trial;
+
+/* >>memory */
+
+static void gemmepi__lay_out_trial(gemmepi__trial *trial) {
+  const gemmepi__problem *problem = trial->problem;
+  int i;
+  for (i = 0; i < problem->count; i++) {
+    int operand = problem->list[i];
+    trial->offsets[operand] = trial->set;
+    if (operand != GEMMEPI__C)
+      trial->set += gemmepi__round_up((size_t)problem->views[operand].bytes, 256) + 256;
+  }
+}
+
+/* As many sets as make up three caches, or as the memory holds. */
+static void gemmepi__count_sets(gemmepi__trial *trial, size_t most) {
+  int cache = 0;
+  size_t wanted, held = most / trial->set;
+  if (trial->context->driver.device_get_attribute(&cache, GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, trial->context->device))
+    cache = 50 << 20;
+  wanted = ((size_t)cache * GEMMEPI__TRIAL_CACHES + trial->set - 1) / trial->set;
+  if (wanted > held)
+    wanted = held;
+  trial->sets = wanted < 1 ? 1 : wanted > GEMMEPI__TRIAL_SETS ? GEMMEPI__TRIAL_SETS : (int)wanted;
+}
+
+/* Less than is wanted will do, but for one set. */
+static gemmepi_status gemmepi__take_trial_memory(gemmepi__trial *trial) {
+  void *memory = NULL;
+  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+  while (trial->sets && status == GEMMEPI_OUT_OF_MEMORY) {
+    status = gemmepi_alloc(trial->context, trial->set * (size_t)trial->sets, &memory);
+    if (status == GEMMEPI_OUT_OF_MEMORY)
+      trial->sets /= 2;
+  }
+  trial->memory = (char *)memory;
+  return status;
+}
+
+static char *gemmepi__trial_tensor(const gemmepi__trial *trial, int set, int operand) {
+  return trial->memory + trial->set * (size_t)set + trial->offsets[operand];
+}
+
+/* >>data */
+
+static uint32_t gemmepi__next_random(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+/* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask any bits. */
+static void gemmepi__make_block(gemmepi__trial *trial, int operand) {
+  const gemmepi__view *view = &trial->problem->views[operand];
+  int is_factor =
+    operand >= GEMMEPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GEMMEPI__BIAS_GRAD;
+  uint32_t state = 1u + (uint32_t)operand;
+  int i, j;
+  for (i = 0; i < GEMMEPI__TRIAL_BLOCK; i += 256) {
+    double values[256];
+    for (j = 0; j < 256; j++) {
+      double size = 0.5 + (double)(gemmepi__next_random(&state) & 255) / 256;
+      values[j] = is_factor || gemmepi__next_random(&state) & 1 ? size : -size;
+      if (view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32)
+        values[j] = floor(values[j] * 8);
+    }
+    if (view->bits == 1)
+      for (j = 0; j < 256; j++)
+        trial->block[i + j] = (char)gemmepi__next_random(&state);
+    else
+      gemmepi__store_run(view->dtype, trial->block, i, 256, values);
+  }
+}
+
+static gemmepi_status gemmepi__fill_tensor(gemmepi__trial *trial, int set, int operand) {
+  const gemmepi__view *view = &trial->problem->views[operand];
+  size_t size = (size_t)view->bytes, done,
+     piece = (size_t)GEMMEPI__TRIAL_BLOCK * (view->bits < 8 ? 1 : view->bits / 8);
+  gemmepi_status status = GEMMEPI_OK;
+  for (done = 0; !status && done < size; done += piece)
+    status = gemmepi_upload(trial->context, gemmepi__trial_tensor(trial, set, operand) + done,
+      trial->block, size - done < piece ? size - done : piece, trial->stream);
+  return status;
+}
+
+/* Outputs too: ACCUMULATE reads them, and what is not written is the same in all ways. */
+static gemmepi_status gemmepi__fill_sets(gemmepi__trial *trial) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i, set;
+  for (i = 0; i < trial->problem->count && !status; i++) {
+    int operand = trial->problem->list[i];
+    gemmepi__make_block(trial, operand);
+    for (set = 0; set < trial->sets && !status && operand != GEMMEPI__C; set++)
+      status = gemmepi__fill_tensor(trial, set, operand);
+  }
+  return status;
+}
+
+static gemmepi_status gemmepi__refill_outputs(gemmepi__trial *trial) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < trial->problem->outputs && !status; i++) {
+    gemmepi__make_block(trial, trial->problem->list[i]);
+    status = gemmepi__fill_tensor(trial, 0, trial->problem->list[i]);
+  }
+  return status;
+}
+
+/* >>a run */
+
+/* The primary context is current. Alpha is 1; C is there where it is D. */
+static gemmepi_status gemmepi__run_way(gemmepi__trial *trial, const gemmepi__matmul_plan *plan, int set) {
+  const gemmepi__problem *problem = trial->problem;
+  gemmepi__arguments arguments;
+  int i;
+  memset(&arguments, 0, sizeof arguments);
+  for (i = 0; i < problem->count; i++)
+    arguments.pointers[problem->list[i]] = gemmepi__trial_tensor(trial, set, problem->list[i]);
+  arguments.pointers[GEMMEPI__C] = NULL;
+  arguments.alpha = 1;
+  if (problem->flags & GEMMEPI_ACCUMULATE) {
+    arguments.pointers[GEMMEPI__C] = arguments.pointers[GEMMEPI__D];
+    arguments.beta = arguments.uses_c = 1;
+  }
+  return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
+}
+
+/* Room for the plan's workspace. */
+static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_t size) {
+  void *memory = NULL;
+  gemmepi_status status;
+  if (size <= trial->workspace_size)
+    return GEMMEPI_OK;
+  status = gemmepi_alloc(trial->context, size, &memory);
+  if (status)
+    return status;
+  status = gemmepi_free(trial->context, trial->workspace);
+  trial->workspace = (char *)memory;
+  trial->workspace_size = size;
+  return status;
+}
+
+/* >>comparing */
+
+static size_t gemmepi__piece_size(const gemmepi__view *view) {
+  size_t bytes = (size_t)view->bytes;
+  return bytes < GEMMEPI__TRIAL_PIECE ? bytes : GEMMEPI__TRIAL_PIECE;
+}
+
+static size_t gemmepi__outputs_size(const gemmepi__problem *problem) {
+  size_t size = 0;
+  int i;
+  for (i = 0; i < problem->outputs; i++)
+    size += GEMMEPI__TRIAL_PIECES * gemmepi__piece_size(&problem->views[problem->list[i]]);
+  return size;
+}
+
+/* Pieces of all outputs of the first set, evenly over each. */
+static gemmepi_status gemmepi__read_outputs(gemmepi__trial *trial, char *to) {
+  const gemmepi__problem *problem = trial->problem;
+  gemmepi_status status = GEMMEPI_OK;
+  int i, piece;
+  for (i = 0; i < problem->outputs && !status; i++) {
+    const gemmepi__view *view = &problem->views[problem->list[i]];
+    size_t size = gemmepi__piece_size(view), beyond = (size_t)view->bytes - size;
+    for (piece = 0; piece < GEMMEPI__TRIAL_PIECES && !status; piece++, to += size) {
+      size_t at = beyond / (GEMMEPI__TRIAL_PIECES - 1) * (size_t)piece / 16 * 16;
+      status =
+        gemmepi_download(trial->context, to, gemmepi__trial_tensor(trial, 0, problem->list[i]) + at, size, trial->stream);
+    }
+  }
+  return status;
+}
+
+/* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
+static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, const char *y, size_t bytes) {
+  int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
+  double squares = 0, near = 0, off = view->bits == 8 ? GEMMEPI__TRIAL_OFF_8 : GEMMEPI__TRIAL_OFF;
+  int pass;
+  for (pass = 0; pass < 2; pass++) {
+    for (i = 0; i < count; i += 64) {
+      double a[64], b[64];
+      int64_t some = count - i < 64 ? count - i : 64;
+      gemmepi__load_run(view->dtype, x, i, 1, some, a);
+      gemmepi__load_run(view->dtype, y, i, 1, some, b);
+      for (j = 0; j < some; j++)
+        if (pass == 0)
+        squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
+        else if (!(fabs(a[j] - b[j]) <= near + off * fabs(a[j])) && a[j] != b[j] && (a[j] == a[j] || b[j] == b[j]))
+        return 0;
+    }
+    near = off * sqrt(squares / (double)(count ? count : 1));
+  }
+  return 1;
+}
+
+/* Of a mask a few bits may differ, where a sum is nearly 0. */
+static int gemmepi__bits_agree(const char *x, const char *y, size_t bytes) {
+  size_t i, off = 0;
+  int bit;
+  for (i = 0; i < bytes; i++)
+    for (bit = 0; bit < 8; bit++)
+      off += (size_t)((x[i] ^ y[i]) >> bit & 1);
+  return off <= 8 + bytes / 10;
+}
+
+static int gemmepi__outputs_agree(const gemmepi__trial *trial) {
+  const gemmepi__problem *problem = trial->problem;
+  size_t at = 0;
+  int i, agree = 1;
+  for (i = 0; i < problem->outputs && agree; i++) {
+    const gemmepi__view *view = &problem->views[problem->list[i]];
+    size_t bytes = GEMMEPI__TRIAL_PIECES * gemmepi__piece_size(view);
+    agree = view->bits == 1
+        ? gemmepi__bits_agree(trial->reference + at, trial->compared + at, bytes)
+        : gemmepi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
+    at += bytes;
+  }
+  return agree;
+}
+
+/* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
+static gemmepi_status gemmepi__read_way(gemmepi__trial *trial, const gemmepi__matmul_plan *plan, char *to) {
+  gemmepi_status status = gemmepi__take_trial_workspace(trial, plan->workspace_size);
+  if (!status)
+    status = gemmepi__refill_outputs(trial);
+  if (!status)
+    status = gemmepi__run_way(trial, plan, 0);
+  return status ? status : gemmepi__read_outputs(trial, to);
+}
+
+/* >>timing */
+
+static gemmepi_status gemmepi__issue_calls(gemmepi__trial *trial, const gemmepi__matmul_plan *plan, int calls) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < calls && !status; i++) {
+    status = gemmepi__run_way(trial, plan, trial->next);
+    trial->next = (trial->next + 1) % trial->sets;
+  }
+  return status;
+}
+
+/* Calls as a graph; *exec is the caller's to destroy. */
+static gemmepi_status gemmepi__capture_calls(gemmepi__trial *trial, const gemmepi__matmul_plan *plan,
+  int calls, gemmepi__cu_graph_exec *exec) {
+  const gemmepi__driver *driver = &trial->context->driver;
+  gemmepi__cu_graph graph = NULL;
+  gemmepi_status status;
+  int result = driver->stream_begin_capture(trial->stream, GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED), ended;
+  if (result)
+    return gemmepi__cuda_failed(driver, result, "cuStreamBeginCapture");
+  status = gemmepi__issue_calls(trial, plan, calls);
+  ended = driver->stream_end_capture(trial->stream, &graph);
+  if (!status && !ended)
+    ended = driver->graph_instantiate(exec, graph, 0);
+  if (graph)
+    driver->graph_destroy(graph);
+  return status || !ended ? status : gemmepi__cuda_failed(driver, ended, "capturing a graph");
+}
+
+static gemmepi_status gemmepi__trial_wait(const gemmepi__trial *trial) {
+  const gemmepi__driver *driver = &trial->context->driver;
+  int result = driver->stream_synchronize(trial->stream);
+  return result ? gemmepi__cuda_failed(driver, result, "cuStreamSynchronize") : GEMMEPI_OK;
+}
+
+/* What stands between two events, in microseconds: the graph once, or calls one after another. */
+static gemmepi_status gemmepi__time_once(gemmepi__trial *trial, const gemmepi__matmul_plan *plan, int calls,
+  gemmepi__cu_graph_exec exec, double *microseconds) {
+  const gemmepi__driver *driver = &trial->context->driver;
+  float milliseconds = 0;
+  gemmepi_status status = GEMMEPI_OK;
+  int result;
+  if (trial->mode == GEMMEPI_TUNE_BURST) {
+    status = gemmepi__trial_wait(trial);
+    gemmepi__rest(GEMMEPI__TRIAL_REST);
+  }
+  result = exec && !status ? driver->graph_launch(exec, trial->stream)
+        : 0; /* one that does not count: it hides the launch */
+  if (!result)
+    result = driver->event_record(trial->began, trial->stream);
+  if (!result && !status && !exec)
+    status = gemmepi__issue_calls(trial, plan, calls);
+  else if (!result && !status)
+    result = driver->graph_launch(exec, trial->stream);
+  if (!result)
+    result = driver->event_record(trial->ended, trial->stream);
+  if (!result)
+    result = driver->event_synchronize(trial->ended);
+  if (!result)
+    result = driver->event_elapsed_time(&milliseconds, trial->began, trial->ended);
+  *microseconds = 1e3 * (double)milliseconds / calls;
+  return status || !result ? status : gemmepi__cuda_failed(driver, result, "timing");
+}
+
+/* >>the whole */
+
+static void gemmepi__close_trial(gemmepi__trial *trial) {
+  const gemmepi__driver *driver = &trial->context->driver;
+  const gemmepi_allocator *allocator = &trial->context->allocator;
+  gemmepi_status freed = GEMMEPI_OK;
+  if (trial->stream)
+    (void)gemmepi__trial_wait(trial);
+  if (trial->began)
+    driver->event_destroy(trial->began);
+  if (trial->ended)
+    driver->event_destroy(trial->ended);
+  if (trial->memory)
+    freed = gemmepi_free(trial->context, trial->memory);
+  if (trial->workspace)
+    freed = gemmepi_free(trial->context, trial->workspace);
+  if (trial->stream)
+    freed = gemmepi_stream_destroy(trial->context, trial->stream);
+  (void)freed;
+  gemmepi__delete(allocator, trial->block);
+  gemmepi__delete(allocator, trial->reference);
+  gemmepi__delete(allocator, trial->compared);
+}
+
+/* gemmepi__close_trial takes whatever this leaves. The primary context is current. */
+static gemmepi_status gemmepi__open_trial(gemmepi__trial *trial, gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi_tune_options *options) {
+  const gemmepi_allocator *allocator = &context->allocator;
+  gemmepi_stream stream = NULL;
+  gemmepi_status status;
+  int result;
+  memset(trial, 0, sizeof *trial);
+  trial->context = context;
+  trial->problem = problem;
+  trial->mode = options->mode;
+  trial->outputs_size = gemmepi__outputs_size(problem);
+  trial->block = (char *)gemmepi__new(allocator, GEMMEPI__TRIAL_BLOCK * sizeof(double));
+  trial->reference = (char *)gemmepi__new(allocator, trial->outputs_size + 1);
+  trial->compared = (char *)gemmepi__new(allocator, trial->outputs_size + 1);
+  if (!trial->block || !trial->reference || !trial->compared)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__lay_out_trial(trial);
+  gemmepi__count_sets(trial, options->memory ? options->memory : GEMMEPI__TRIAL_MEMORY);
+  status = gemmepi_stream_create(context, &stream);
+  if (status)
+    return status;
+  trial->stream = stream;
+  status = gemmepi__take_trial_memory(trial);
+  if (status)
+    return status;
+  result = context->driver.event_create(&trial->began, 0);
+  if (!result)
+    result = context->driver.event_create(&trial->ended, 0);
+  if (result)
+    return gemmepi__cuda_failed(&context->driver, result, "cuEventCreate");
+  return gemmepi__fill_sets(trial);
+}
+/* Which way to run a product is fastest, found out by timing. */
+
+enum { GEMMEPI__TUNE_ROUNDS = 9 };
+#define GEMMEPI__TUNE_SLOW 1.25 /* a way that takes so much more than the best in the first round is left */
+#define GEMMEPI__TUNE_GAIN \
+  0.99 /* the way that would be chosen untuned stays where another does not come below that */
+
+/* A way as it is timed. */
+typedef struct gemmepi__timed {
+  const gemmepi__candidate *way;
+  gemmepi__matmul_plan *plan; /* NULL: it cannot be built */
+  gemmepi__cu_graph_exec exec;
+  int calls, rounds;
+  double times[GEMMEPI__TUNE_ROUNDS];
+  int left; /* it is too slow, or wrong */
+} gemmepi__timed;
+
+/* One product under way. */
+typedef struct gemmepi__tuning {
+  gemmepi_context *context;
+  const gemmepi__problem *problem;
+  const gemmepi_tune_options *options;
+  gemmepi__ways ways;
+  gemmepi__timed timed[GEMMEPI__MOST_WAYS];
+  gemmepi__trial trial;
+  double ends; /* seconds; 0: never */
+  gemmepi__mutex lock;
+  int next; /* to be built */
+} gemmepi__tuning;
+
+/* >>building all on several threads */
+
+static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed *timed) {
+  gemmepi__matmul_plan *plan = gemmepi__new_plan(tuning->context, tuning->problem);
+  gemmepi__entry entry;
+  gemmepi_status status = plan ? gemmepi__enter_relaxed(tuning->context, &entry) : GEMMEPI_OUT_OF_MEMORY;
+  if (!status) {
+    gemmepi__lock(&tuning->context->build_lock);
+    status = gemmepi__build_by(plan, timed->way->route, timed->way);
+    gemmepi__unlock(&tuning->context->build_lock);
+    gemmepi__leave_relaxed(tuning->context, &entry);
+  }
+  if (!status)
+    timed->plan = plan;
+  else if (plan)
+    gemmepi__release_plan(&plan->base);
+  return status;
+}
+
+/* The first is always built. */
+static void gemmepi__build_some(gemmepi__tuning *tuning) {
+  gemmepi__lock(&tuning->lock);
+  while (tuning->next < tuning->ways.count && (tuning->next == 0 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)) {
+    int mine = tuning->next++;
+    gemmepi__unlock(&tuning->lock);
+    (void)gemmepi__build_way(tuning, &tuning->timed[mine]);
+    gemmepi__lock(&tuning->lock);
+  }
+  gemmepi__unlock(&tuning->lock);
+}
+
+GEMMEPI__THREAD_BODY(gemmepi__build_body) {
+  gemmepi__build_some((gemmepi__tuning *)user);
+  return 0;
+}
+
+static void gemmepi__build_ways(gemmepi__tuning *tuning) {
+  gemmepi__thread others[GEMMEPI__MOST_THREADS];
+  int threads = tuning->options->threads ? tuning->options->threads : gemmepi__core_count(), started = 0, i;
+  if (threads > GEMMEPI__MOST_THREADS)
+    threads = GEMMEPI__MOST_THREADS;
+  while (started < threads - 1 && gemmepi__thread_start(&others[started], gemmepi__build_body, tuning))
+    started++;
+  gemmepi__build_some(tuning);
+  for (i = 0; i < started; i++)
+    gemmepi__thread_join(others[i]);
+}
+
+/* >>right or wrong */
+
+/* The way whose results the others are held against: PLAIN, whose kernel is the simplest, else the first that runs. */
+static int gemmepi__reference_way(const gemmepi__tuning *tuning) {
+  int i, first = -1;
+  for (i = tuning->ways.count - 1; i >= 0; i--)
+    if (tuning->timed[i].plan) {
+      if (tuning->timed[i].way->route == GEMMEPI_ROUTE_PLAIN)
+        return i;
+      first = i;
+    }
+  return first;
+}
+
+static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi__timed *timed) {
+  char words[GEMMEPI__WORDS_SIZE];
+  gemmepi__text text = gemmepi__text_in(words, sizeof words);
+  gemmepi__append_words(&text, tuning->problem);
+  gemmepi__say(&tuning->context->log, GEMMEPI_LOG_WARNING,
+    "tuning left out the route %s, shape %d, answer %d, whose results are not those of the reference: %s",
+    gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->answer, words);
+}
+
+/* Leaves those that do not run, as cuBLASLt may refuse, or are wrong. */
+static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
+  gemmepi__trial *trial = &tuning->trial;
+  int reference = gemmepi__reference_way(tuning), i;
+  gemmepi_status status;
+  if (reference < 0)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem could be built");
+  status = gemmepi__read_way(trial, tuning->timed[reference].plan, trial->reference);
+  for (i = 0; i < tuning->ways.count && !status; i++) {
+    gemmepi__timed *timed = &tuning->timed[i];
+    timed->left = timed->plan == NULL;
+    if (timed->left || i == reference)
+      continue;
+    status = gemmepi__read_way(trial, timed->plan, trial->compared);
+    timed->left = status == GEMMEPI_UNSUPPORTED;
+    if (status == GEMMEPI_UNSUPPORTED)
+      status = GEMMEPI_OK;
+    else if (!status && !gemmepi__outputs_agree(trial)) {
+      timed->left = 1;
+      gemmepi__tell_wrong_way(tuning, timed);
+    }
+  }
+  return status;
+}
+
+/* >>timing by turns */
+
+static int gemmepi__compare_times(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double gemmepi__median(const gemmepi__timed *timed) {
+  double sorted[GEMMEPI__TUNE_ROUNDS];
+  memcpy(sorted, timed->times, (size_t)timed->rounds * sizeof *sorted);
+  qsort(sorted, (size_t)timed->rounds, sizeof *sorted, gemmepi__compare_times);
+  return timed->rounds ? sorted[timed->rounds / 2] : GEMMEPI__NEVER;
+}
+
+/* How long a call takes, about, and a graph of as many as are timed. */
+static gemmepi_status gemmepi__prepare_way(gemmepi__tuning *tuning, gemmepi__timed *timed) {
+  gemmepi__trial *trial = &tuning->trial;
+  double once = 0;
+  gemmepi_status status = gemmepi__time_once(trial, timed->plan, 2, NULL, &once);
+  if (status)
+    return status;
+  timed->calls = once > 0 ? (int)(GEMMEPI__TRIAL_TIME / once) : GEMMEPI__TRIAL_CALLS;
+  if (trial->mode == GEMMEPI_TUNE_BURST && timed->calls > GEMMEPI__TRIAL_BURST)
+    timed->calls = GEMMEPI__TRIAL_BURST;
+  timed->calls = timed->calls < 2                      ? 2
+        : timed->calls > GEMMEPI__TRIAL_CALLS ? GEMMEPI__TRIAL_CALLS
+        : timed->calls;
+  return trial->mode == GEMMEPI_TUNE_STREAM
+       ? GEMMEPI_OK
+       : gemmepi__capture_calls(trial, timed->plan, timed->calls, &timed->exec);
+}
+
+/* A round of all that are not left, and who is left after it. */
+static gemmepi_status gemmepi__time_round(gemmepi__tuning *tuning, int round) {
+  gemmepi_status status = GEMMEPI_OK;
+  double best = GEMMEPI__NEVER;
+  int i;
+  for (i = 0; i < tuning->ways.count && !status; i++) {
+    gemmepi__timed *timed = &tuning->timed[round % 2 ? tuning->ways.count - 1 - i : i];
+    if (timed->left)
+      continue;
+    if (round == 0)
+      status = gemmepi__prepare_way(tuning, timed);
+    if (!status)
+      status = gemmepi__time_once(&tuning->trial, timed->plan, timed->calls, timed->exec, &timed->times[round]);
+    timed->rounds = round + 1;
+    if (!status && timed->times[round] < best)
+      best = timed->times[round];
+  }
+  for (i = 0; i < tuning->ways.count; i++)
+    tuning->timed[i].left |= tuning->timed[i].rounds == round + 1 &&
+        gemmepi__median(&tuning->timed[i]) > GEMMEPI__TUNE_SLOW * best;
+  return status;
+}
+
+static gemmepi_status gemmepi__time_ways(gemmepi__tuning *tuning) {
+  gemmepi_status status = GEMMEPI_OK;
+  int round;
+  for (round = 0; round < GEMMEPI__TUNE_ROUNDS && !status; round++)
+    if (round < 3 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)
+      status = gemmepi__time_round(tuning, round);
+  return status;
+}
+
+/* Whether it is what would be chosen without tuning, as far as that can be said. */
+static int gemmepi__is_least(const gemmepi__candidate *least, const gemmepi__candidate *way) {
+  return least && least->route == way->route && least->engine == way->engine && way->answer <= 1 &&
+     (way->route != GEMMEPI_ROUTE_FUSED ||
+       (least->shape == way->shape && least->parts == way->parts && least->copies[0] == way->copies[0] &&
+       least->copies[1] == way->copies[1]));
+}
+
+/* The fastest; of two that are about as fast the one that is chosen untuned. NULL: none was timed. */
+static const gemmepi__timed *gemmepi__fastest_way(const gemmepi__tuning *tuning) {
+  const gemmepi__timed *best = NULL, *untuned = NULL;
+  gemmepi__candidates candidates;
+  int i;
+  memset(&candidates, 0, sizeof candidates);
+  gemmepi__enumerate(tuning->context, tuning->problem, gemmepi__may_be_applied(tuning->problem), &candidates);
+  for (i = 0; i < tuning->ways.count; i++) {
+    const gemmepi__timed *timed = &tuning->timed[i];
+    if (timed->left || !timed->rounds)
+      continue;
+    if (!best || gemmepi__median(timed) < gemmepi__median(best))
+      best = timed;
+    if (gemmepi__is_least(gemmepi__least(&candidates), timed->way))
+      untuned = timed;
+  }
+  return untuned && gemmepi__median(best) > GEMMEPI__TUNE_GAIN * gemmepi__median(untuned) ? untuned : best;
+}
+
+/* >>a product */
+
+static void gemmepi__drop_ways(gemmepi__tuning *tuning) {
+  int i;
+  for (i = 0; i < tuning->ways.count; i++) {
+    if (tuning->timed[i].exec)
+      tuning->context->driver.graph_exec_destroy(tuning->timed[i].exec);
+    if (tuning->timed[i].plan)
+      gemmepi__release_plan(&tuning->timed[i].plan->base);
+  }
+}
+
+/* One-shot calls that have kept a plan for the problem make another. */
+static void gemmepi__forget_kept(gemmepi_context *context, const gemmepi__problem *problem) {
+  gemmepi__plan_key key;
+  gemmepi_plan *kept;
+  gemmepi__make_plan_key(problem, &key);
+  gemmepi__lock(&context->lock);
+  kept = (gemmepi_plan *)gemmepi__map_remove(&context->plans, key.bytes, key.size);
+  gemmepi__unlock(&context->lock);
+  if (kept)
+    gemmepi__release_plan(kept);
+}
+
+static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
+  const gemmepi__timed *best = gemmepi__fastest_way(tuning);
+  gemmepi_context *context = tuning->context;
+  gemmepi__answer answer;
+  gemmepi__text words;
+  gemmepi_status status;
+  if (!best)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem was right and could be timed");
+  memset(&answer, 0, sizeof answer);
+  gemmepi__problem_digest(tuning->problem, answer.digest);
+  answer.candidate = *best->way;
+  answer.candidate.microseconds = gemmepi__median(best);
+  if (best->way->answer)
+    answer.cublaslt = context->cublaslt.version;
+  words = gemmepi__text_in(answer.words, sizeof answer.words);
+  gemmepi__append_words(&words, tuning->problem);
+  gemmepi__lock(&context->build_lock);
+  status = gemmepi__keep_answer(context, &answer);
+  gemmepi__unlock(&context->build_lock);
+  if (status)
+    return status;
+  gemmepi__store_answer(context, &answer);
+  gemmepi__forget_kept(context, tuning->problem);
+  gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "tuned %s: %s, %.1f us", answer.words,
+    gemmepi__route_names[answer.candidate.route], answer.candidate.microseconds);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__time_product(gemmepi__tuning *tuning) {
+  gemmepi_status status;
+  int i;
+  for (i = 0; i < tuning->ways.count; i++)
+    tuning->timed[i].way = &tuning->ways.list[i];
+  gemmepi__build_ways(tuning);
+  status = gemmepi__open_trial(&tuning->trial, tuning->context, tuning->problem, tuning->options);
+  if (!status)
+    status = gemmepi__check_ways(tuning);
+  if (!status)
+    status = gemmepi__time_ways(tuning);
+  gemmepi__close_trial(&tuning->trial);
+  if (!status)
+    status = gemmepi__note_fastest(tuning);
+  gemmepi__drop_ways(tuning);
+  return status;
+}
+
+static int gemmepi__has_answer(gemmepi_context *context, const gemmepi__problem *problem) {
+  unsigned char digest[GEMMEPI__DIGEST_SIZE];
+  int has;
+  gemmepi__problem_digest(problem, digest);
+  gemmepi__lock(&context->build_lock);
+  if (!gemmepi__find_answer(context, digest))
+    gemmepi__fetch_answer(context, digest);
+  has = gemmepi__find_answer(context, digest) != NULL;
+  gemmepi__unlock(&context->build_lock);
+  return has;
+}
+
+/* The primary context becomes current; not while others build. */
+static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi_tune_options *options) {
+  gemmepi__tuning *tuning;
+  gemmepi__entry entry;
+  gemmepi_status status;
+  if (gemmepi__is_empty(problem) || (!options->again && gemmepi__has_answer(context, problem)))
+    return GEMMEPI_OK;
+  tuning = (gemmepi__tuning *)gemmepi__new(&context->allocator, sizeof *tuning);
+  if (!tuning)
+    return GEMMEPI_OUT_OF_MEMORY;
+  tuning->context = context;
+  tuning->problem = problem;
+  tuning->options = options;
+  tuning->ends = options->milliseconds > 0 ? gemmepi__seconds() + 1e-3 * options->milliseconds : 0;
+  gemmepi__enumerate_ways(context, problem, &tuning->ways);
+  status = gemmepi__mutex_init(&tuning->lock)
+        ? gemmepi__enter_relaxed(context, &entry)
+        : gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+  if (!status) {
+    status = gemmepi__time_product(tuning);
+    gemmepi__leave_relaxed(context, &entry);
+    gemmepi__mutex_destroy(&tuning->lock);
+  }
+  gemmepi__delete(&context->allocator, tuning);
+  return status;
+}
+
+/* >>a problem of any kind */
+
+#ifndef GEMMEPI_NO_LINEAR
+/* A layer's steps are products for the runs of which alpha is 1. */
+static gemmepi_status gemmepi__tune_steps(gemmepi_context *context, const gemmepi__linear_plan *layer,
+  const gemmepi_tune_options *options) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < layer->step_count && !status; i++)
+    if (layer->steps[i].product)
+      status = gemmepi__tune_product(context, &layer->steps[i].product->problem, options);
+  return status;
+}
+#endif
+
+static gemmepi_status gemmepi__tune_any(gemmepi_context *context, const gemmepi_any_desc *problem,
+  const gemmepi_tune_options *options) {
+  gemmepi_plan *plan = NULL;
+  gemmepi_status status = gemmepi__check_any(problem);
+  if (!status)
+    status = gemmepi__plan_any(context, problem, &plan);
+  if (!status && !context->is_host && problem->matmul)
+    status = gemmepi__tune_product(context, &((gemmepi__matmul_plan *)plan)->problem, options);
+#ifndef GEMMEPI_NO_LINEAR
+  if (!status && !context->is_host && (problem->linear || problem->linear_backward))
+    status = gemmepi__tune_steps(context, (const gemmepi__linear_plan *)plan, options);
+#endif
+  gemmepi_plan_destroy(plan);
+  return status;
+}
+
+static gemmepi_status gemmepi__check_tune_options(const gemmepi_tune_options *options) {
+  if (options->mode != GEMMEPI_TUNE_GRAPH && options->mode != GEMMEPI_TUNE_BURST && options->mode != GEMMEPI_TUNE_STREAM)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "options.mode is %d; accepted are GEMMEPI_TUNE_GRAPH, _BURST and _STREAM",
+      (int)options->mode);
+  if (!(options->milliseconds >= 0) || options->milliseconds > 1e9)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "options.milliseconds is %g; accepted are 0 to 1e9", options->milliseconds);
+  if (options->threads < 0 || options->again < 0 || options->again > 1)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "options.%s is %d", options->threads < 0 ? "threads" : "again",
+      options->threads < 0 ? options->threads : options->again);
+  return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_any_desc *problems,
+  size_t count, const gemmepi_tune_options *options, gemmepi_progress_function progress, void *user) {
+  static const gemmepi_tune_options usual;
+  const gemmepi_tune_options *wished = options ? options : &usual;
+  char sentence[GEMMEPI__ERROR_TEXT_SIZE];
+  gemmepi_status first = GEMMEPI_OK, status;
+  size_t i, failed = 0;
+  if (!context || (!problems && count))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
+  if (gemmepi__came_by_fork(context))
+    return GEMMEPI_INVALID_ARGUMENT;
+  status = gemmepi__check_tune_options(wished);
+  if (status)
+    return status;
+  for (i = 0; i < count; i++) {
+    status = gemmepi__tune_any(context, &problems[i], wished);
+    if (status && !first) {
+      first = status;
+      failed = i;
+      snprintf(sentence, sizeof sentence, "%s", gemmepi__error_text);
+    }
+    if (progress)
+      progress(user, i + 1, count);
+  }
+  return first ? gemmepi__fail(first, "problems[%llu]: %s", (gemmepi__ull)failed, sentence) : GEMMEPI_OK;
+}
+/* Answers in a file of text:
+
+   gemmepi answers 1
+   for gemmepi 0.13.0, driver 13000, cuBLASLt 130100, chip 90 of 132 multiprocessors, NVIDIA H100 80GB HBM3
+   DIGEST ROUTE ENGINE shape S parts P copies A B answer N cublaslt V nanoseconds T : the problem in words
+   ...
+   end of 1 answers, HASH
+
+ HASH is SHA-256 of all before the last line. A file that is not exactly so is left. */
+
+#define GEMMEPI__ANSWERS_FIRST "gemmepi answers 1\n"
+#define GEMMEPI__ANSWERS_MOST  ((size_t)64 << 20) /* bytes of a file that is read */
+#define GEMMEPI__ANSWERS_LINE  1024 /* of the first and last lines, at most */
+
+/* >>writing */
+
+/* What the answers hold for. cuBLASLt's version is that of each answer. */
+static void gemmepi__append_maker(gemmepi__text *text, const gemmepi_context *context) {
+  gemmepi__append(text, "for gemmepi " GEMMEPI_VERSION_STRING ", driver %d, chip %d of %d multiprocessors, %s\n",
+    context->driver.version, context->arch, context->multiprocessors, context->name);
+}
+
+/* Where answers are collected: their lines, in order of their words. */
+typedef struct gemmepi__answer_list {
+  const gemmepi__answer **all;
+  size_t count;
+} gemmepi__answer_list;
+
+static void gemmepi__list_answer(void *user, gemmepi__map_entry *entry) {
+  gemmepi__answer_list *list = (gemmepi__answer_list *)user;
+  list->all[list->count++] = (const gemmepi__answer *)entry->value;
+}
+
+static int gemmepi__compare_answers(const void *a, const void *b) {
+  const gemmepi__answer *x = *(const gemmepi__answer *const *)a, *y = *(const gemmepi__answer *const *)b;
+  int words = strcmp(x->words, y->words);
+  return words ? words : memcmp(x->digest, y->digest, GEMMEPI__DIGEST_SIZE);
+}
+
+static void gemmepi__append_end(gemmepi__text *text, size_t count) {
+  unsigned char digest[GEMMEPI__SHA256_SIZE];
+  char hex[2 * GEMMEPI__SHA256_SIZE + 1];
+  gemmepi__sha256_of(text->data, text->length, digest);
+  gemmepi__sha256_hex(digest, hex);
+  gemmepi__append(text, "end of %llu answers, %s\n", (gemmepi__ull)count, hex);
+}
+
+/* All answers as a file, from the allocator; with build_lock held. */
+static gemmepi_status gemmepi__write_answers(gemmepi_context *context, gemmepi__text *text) {
+  size_t room = (context->answers.count + 4) * GEMMEPI__ANSWERS_LINE, i;
+  gemmepi__answer_list list;
+  char *data = (char *)gemmepi__new(&context->allocator, room);
+  list.count = 0;
+  list.all = (const gemmepi__answer **)gemmepi__new(&context->allocator, (context->answers.count + 1) * sizeof *list.all);
+  if (!data || !list.all) {
+    gemmepi__delete(&context->allocator, data);
+    gemmepi__delete(&context->allocator, (void *)list.all);
+    return GEMMEPI_OUT_OF_MEMORY;
+  }
+  gemmepi__map_each(&context->answers, gemmepi__list_answer, &list);
+  qsort((void *)list.all, list.count, sizeof *list.all, gemmepi__compare_answers);
+  *text = gemmepi__text_in(data, room);
+  gemmepi__append(text, "%s", GEMMEPI__ANSWERS_FIRST);
+  gemmepi__append_maker(text, context);
+  for (i = 0; i < list.count; i++)
+    gemmepi__append_answer(text, list.all[i]);
+  gemmepi__append_end(text, list.count);
+  gemmepi__delete(&context->allocator, (void *)list.all);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_answers_arguments(const gemmepi_context *context, const char *path) {
+  if (!context || !path)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "path" : "context");
+  return gemmepi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path) {
+  char reason[256];
+  gemmepi__text why = gemmepi__text_in(reason, sizeof reason), text;
+  gemmepi__file_piece piece;
+  gemmepi_status status = gemmepi__check_answers_arguments(context, path);
+  int code;
+  if (status)
+    return status;
+  gemmepi__lock(&context->build_lock);
+  status = gemmepi__write_answers(context, &text);
+  gemmepi__unlock(&context->build_lock);
+  if (status)
+    return status;
+  piece.data = text.data;
+  piece.size = text.length;
+  code = gemmepi__file_store_path(path, GEMMEPI__FILE_FOR_ALL, &piece, 1);
+  gemmepi__delete(&context->allocator, text.data);
+  if (!code)
+    return GEMMEPI_OK;
+  gemmepi__file_error(&why, code);
+  return gemmepi__fail(GEMMEPI_FILE_ERROR, "no answers can be written to %.1000s: %s", path, reason);
+}
+
+/* >>reading */
+
+/* Ends the line that begins at *at, and moves *at behind it; NULL where none ends. */
+static char *gemmepi__next_line(char **at) {
+  char *line = *at, *end = strchr(line, '\n');
+  if (!end)
+    return NULL;
+  *end = 0;
+  *at = end + 1;
+  return line;
+}
+
+/* Whether the last line is the right one for what stands before it. `text` ends with a zero. */
+static int gemmepi__answers_are_whole(const char *text, size_t size, size_t *count) {
+  char last[GEMMEPI__ANSWERS_LINE];
+  gemmepi__text end;
+  unsigned char digest[GEMMEPI__SHA256_SIZE];
+  char hex[2 * GEMMEPI__SHA256_SIZE + 1];
+  const char *at = text + size, *number;
+  int64_t said;
+  if (!size || strlen(text) != size || text[size - 1] != '\n')
+    return 0;
+  for (at--; at > text && at[-1] != '\n'; at--) {
+  }
+  number = at;
+  said = gemmepi__read_number(&number, "end of ");
+  if (said < 0)
+    return 0;
+  gemmepi__sha256_of(text, (size_t)(at - text), digest);
+  gemmepi__sha256_hex(digest, hex);
+  end = gemmepi__text_in(last, sizeof last);
+  gemmepi__append(&end, "end of %llu answers, %s\n", (gemmepi__ull)said, hex);
+  *count = (size_t)said;
+  return strcmp(at, last) == 0;
+}
+
+/* Why the text, which it cuts into lines, is not taken; NULL: all of its answers are the list's. */
+static const char *gemmepi__parse_answers(const gemmepi_context *context, char *text, size_t size,
+  gemmepi__answer **answers, size_t *count) {
+  char maker[GEMMEPI__ANSWERS_LINE], *line;
+  gemmepi__text wanted = gemmepi__text_in(maker, sizeof maker);
+  size_t i;
+  if (!gemmepi__answers_are_whole(text, size, count) || *count > size / (2 * GEMMEPI__DIGEST_SIZE))
+    return "it is damaged, or no such file";
+  gemmepi__append_maker(&wanted, context);
+  maker[strlen(maker) - 1] = 0;
+  line = gemmepi__next_line(&text);
+  if (!line || strncmp(line, GEMMEPI__ANSWERS_FIRST, strlen(line)) != 0 || strlen(line) + 1 != strlen(GEMMEPI__ANSWERS_FIRST))
+    return "it is of another version of such files";
+  line = gemmepi__next_line(&text);
+  if (!line || strcmp(line, maker) != 0)
+    return "it is of another GPU, driver or version of gemmepi";
+  *answers = (gemmepi__answer *)gemmepi__new(&context->allocator, (*count + 1) * sizeof **answers);
+  if (!*answers)
+    return "there is no memory for it";
+  for (i = 0; i < *count; i++) {
+    line = gemmepi__next_line(&text);
+    if (!line || !gemmepi__read_answer(line, &(*answers)[i]))
+      return "a line of it is no answer";
+  }
+  line = gemmepi__next_line(&text);
+  return line && !*text ? NULL : "it has another number of answers than it says";
+}
+
+/* All or, where there is no memory, some. */
+static gemmepi_status gemmepi__take_answers(gemmepi_context *context, const gemmepi__answer *answers, size_t count) {
+  gemmepi_status status = GEMMEPI_OK;
+  size_t i;
+  gemmepi__lock(&context->build_lock);
+  for (i = 0; i < count && !status; i++)
+    status = gemmepi__keep_answer(context, &answers[i]);
+  gemmepi__unlock(&context->build_lock);
+  gemmepi__forget_all_kept(context);
+  return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path) {
+  char reason[256], *text;
+  gemmepi__text why = gemmepi__text_in(reason, sizeof reason);
+  unsigned char *data = NULL;
+  gemmepi__answer *answers = NULL;
+  const char *fault;
+  size_t size = 0, count = 0;
+  gemmepi_status status = gemmepi__check_answers_arguments(context, path);
+  int code;
+  if (status)
+    return status;
+  code = gemmepi__file_read_path(path, &context->allocator, GEMMEPI__ANSWERS_MOST, &data, &size);
+  if (code) {
+    gemmepi__file_error(&why, code);
+    return gemmepi__fail(GEMMEPI_FILE_ERROR, "the answers %.1000s cannot be read: %s", path, reason);
+  }
+  text = (char *)gemmepi__new(&context->allocator, size + 1);
+  if (text) {
+    memcpy(text, data, size);
+    text[size] = 0;
+    fault = gemmepi__parse_answers(context, text, size, &answers, &count);
+    if (fault)
+      gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "the answers %.1000s change nothing: %s", path, fault);
+    else
+      status = gemmepi__take_answers(context, answers, count);
+  }
+  gemmepi__delete(&context->allocator, data);
+  gemmepi__delete(&context->allocator, answers);
+  gemmepi__delete(&context->allocator, text);
+  return text ? status : GEMMEPI_OUT_OF_MEMORY;
 }
 /* Bundles saved and loaded: the machine code of kernels, in a file or in memory. */
 

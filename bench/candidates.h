@@ -36,17 +36,11 @@ enum {
 
 /* >>which there are */
 
-static int candidates_has_shape(const gemmepi_context *context, const gemmepi__problem *problem,
+/* own: the problem as the kernel has it */
+static int candidates_has_shape(const gemmepi_context *context, const gemmepi__problem *own,
                                 const gemmepi__candidate *c) {
-    const char *engine = gemmepi__engines[c->engine]->name;
-    if (strcmp(engine, "sm90") == 0)
-        return c->shape < COUNT(gemmepi__sm90_shapes) &&
-               gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[c->shape], c->applied);
-    if (strcmp(engine, "sm80") == 0)
-        return c->shape < COUNT(gemmepi__sm80_shapes) &&
-               gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[c->shape], context->arch);
-    return c->shape < COUNT(gemmepi__small_shapes) &&
-           gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[c->shape]);
+    const gemmepi__engine *engine = gemmepi__engines[c->engine];
+    return c->shape < engine->shapes && engine->estimate(context, own, c) < GEMMEPI__NEVER;
 }
 
 /* Whether a candidate that was enumerated is timed. */

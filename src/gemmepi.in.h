@@ -57,8 +57,8 @@
 #include "device/kept.h"
 #include "device/destroy.h"
 
-#ifndef GEMMEPI_NO_HOST
 #include "host/convert.h"
+#ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "host/elementwise.h"
@@ -91,6 +91,7 @@
 #include "product/estimate.h"
 #include "product/routes/routes.h"
 #include "product/choose.h"
+#include "product/answers.h"
 #include "product/plan.h"
 #include "product/run.h"
 #include "product/explain.h"
@@ -105,6 +106,10 @@
 #endif
 #include "plans/plans.h"
 #include "ahead/precompile.h"
+#include "ahead/ways.h"
+#include "ahead/trial.h"
+#include "ahead/tune.h"
+#include "ahead/answer_file.h"
 #include "ahead/bundle.h"
 
 #endif

@@ -38,16 +38,21 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
                          problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
-static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
-    gemmepi_plan *plan = NULL;
-    gemmepi_status status;
+static gemmepi_status gemmepi__check_any(const gemmepi_any_desc *problem) {
     int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
                 (problem->linear_backward != NULL);
     if (given != 1)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
-    status = gemmepi__plan_any(context, problem, &plan);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gemmepi__check_any(problem);
+    if (!status)
+        status = gemmepi__plan_any(context, problem, &plan);
     if (!status && problem->matmul)
         status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
     gemmepi_plan_destroy(plan);

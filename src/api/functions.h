@@ -273,6 +273,32 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
                                               size_t count, int threads, gemmepi_progress_function progress,
                                               void *user);
 
+/* >>tuning */
+
+/* Finds out by timing which way to run each problem is fastest on this GPU: every kernel, tile and division of k of ours, and each
+   algorithm that cuBLASLt offers. Plans that are made from then on, and one-shot calls, take what was fastest; plans that there are
+   stay as they are. Whole operations are timed by turns, on random data and memory of its own that is larger than the cache; what takes
+   far longer is left early, and what does not agree with a reference is left out and told at level WARNING. A problem's answer
+   stays in the context and goes to the cache folder (config.cache_path), where other processes find it: a problem that has an answer
+   is not timed again, unless options->again says so. Of a layer its products are timed; element-wise operations have one way.
+   options may be NULL, and so may progress, which is told of each problem that is done.
+   A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
+   answer that was loaded has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are respected.
+   Not to be called while a stream of the same thread is being captured: it waits for the GPU. Other threads may run and plan
+   meanwhile, which lengthens what is timed. On the host there is nothing to choose, and nothing is done.
+   Errors: INVALID_ARGUMENT, those of planning, OUT_OF_MEMORY, CUDA_ERROR. One problem that fails keeps no other from being
+   tuned: the first is returned, and the sentence names it. */
+GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count,
+                                        const gemmepi_tune_options *options,
+                                        gemmepi_progress_function progress, void *user);
+
+/* Write what the context knows by tuning to a text file, a line for each problem, and read such a file. Every answer that is read is
+   checked again when a plan is made for its problem. A file that is damaged, or of another GPU, driver, cuBLASLt or version of
+   gemmepi, changes nothing, which is told at level WARNING. Any thread may call them.
+   Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
+GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path);
+GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path);
+
 /* >>bundles: the machine code of kernels in one file or block of memory, for programs that take no NVRTC along
 
    A bundle has every kernel that the context has used, whether that was compiled, found on disk or in a bundle, and all others of

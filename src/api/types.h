@@ -554,6 +554,22 @@ typedef struct gemmepi_any_desc {
    call back into the context. */
 typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count);
 
+/* What gemmepi_tune times. */
+typedef enum gemmepi_tune_mode {
+    GEMMEPI_TUNE_GRAPH = 0, /* calls in a CUDA graph, replayed: as in a captured step of training or inference */
+    GEMMEPI_TUNE_BURST = 1, /* a few calls of a graph after a rest, at the clock of a GPU that is not hot */
+    GEMMEPI_TUNE_STREAM = 2 /* calls one after another on a stream, what the host takes included */
+} gemmepi_tune_mode;
+
+/* How gemmepi_tune goes about it. All zero is a good choice. */
+typedef struct gemmepi_tune_options {
+    gemmepi_tune_mode mode;
+    double milliseconds; /* for each problem, compilation included, about; 0: until all is compiled and timed */
+    size_t memory;       /* bytes of device memory at most; 0: 2 GiB. A problem always takes its own tensors once */
+    int again;           /* 1: problems that have an answer already, too */
+    int threads;         /* that compile; 0: as many as there are cores */
+} gemmepi_tune_options;
+
 /* >>answers */
 
 /* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known. Fastest are

@@ -49,13 +49,22 @@ static void gemmepi__thread_join(gemmepi__thread thread) {
     WaitForSingleObject(thread, INFINITE);
     CloseHandle(thread);
 }
+static void gemmepi__rest(int milliseconds) {
+    Sleep((DWORD)milliseconds);
+}
+/* Since some moment. */
+static double gemmepi__seconds(void) {
+    return 1e-3 * (double)GetTickCount64();
+}
 static int gemmepi__core_count(void) {
     SYSTEM_INFO info;
     GetSystemInfo(&info);
     return (int)info.dwNumberOfProcessors;
 }
 #else
+#include <poll.h>
 #include <pthread.h>
+#include <sys/time.h>
 #include <unistd.h>
 typedef pthread_mutex_t gemmepi__mutex;
 
@@ -97,6 +106,15 @@ static int gemmepi__thread_start(gemmepi__thread *thread, void *(*body)(void *),
 }
 static void gemmepi__thread_join(gemmepi__thread thread) {
     pthread_join(thread, NULL);
+}
+static void gemmepi__rest(int milliseconds) {
+    poll(NULL, 0, milliseconds);
+}
+/* Since some moment. */
+static double gemmepi__seconds(void) {
+    struct timeval now;
+    gettimeofday(&now, NULL);
+    return (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
 }
 static int gemmepi__core_count(void) {
     long count = sysconf(_SC_NPROCESSORS_ONLN);

@@ -12,6 +12,9 @@ typedef gemmepi_stream gemmepi__cu_stream;
 typedef struct gemmepi__cu_context_opaque *gemmepi__cu_context;
 typedef struct gemmepi__cu_module_opaque *gemmepi__cu_module;
 typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
+typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
+typedef struct gemmepi__cu_graph_opaque *gemmepi__cu_graph;
+typedef struct gemmepi__cu_graph_exec_opaque *gemmepi__cu_graph_exec;
 
 /* A CUtensorMap, which wants to lie at a multiple of 64. */
 typedef struct gemmepi__cu_tensor_map {
@@ -88,62 +91,78 @@ enum {
 };
 
 /* our field, the exported name (present in every driver from CUDA 12.0 on, the newest form then), result, parameters */
-#define GEMMEPI__DRIVER_FUNCTIONS(X)                                                                       \
-    X(init, cuInit, gemmepi__cu_result, (unsigned flags))                                                  \
-    X(driver_get_version, cuDriverGetVersion, gemmepi__cu_result, (int *version))                          \
-    X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal))             \
-    X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count))                                \
-    X(device_get_name, cuDeviceGetName, gemmepi__cu_result,                                                \
-      (char *name, int size, gemmepi__cu_device device))                                                   \
-    X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result,                                      \
-      (int *value, int attribute, gemmepi__cu_device device))                                              \
-    X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result,                             \
-      (gemmepi__cu_context * context, gemmepi__cu_device device))                                          \
-    X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result,                        \
-      (gemmepi__cu_device device))                                                                         \
-    X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context))               \
-    X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context))            \
-    X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context))            \
-    X(ctx_get_device, cuCtxGetDevice, gemmepi__cu_result, (gemmepi__cu_device * device))                   \
-    X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                       \
-    X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))        \
-    X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                         \
-    X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result,                                    \
-      (void *value, int attribute, gemmepi__cu_deviceptr pointer))                                         \
-    X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                         \
-      (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                \
-    X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                         \
-      (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                      \
-    X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result,                                                \
-      (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream))            \
-    X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))    \
-    X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                 \
-    X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))            \
-    X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                        \
-      (gemmepi__cu_stream stream, int *status))                                                            \
-    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result,          \
-      (int *mode))                                                                                         \
-    X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                              \
-      (gemmepi__cu_module * module, const void *image))                                                    \
-    X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                      \
-    X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                        \
-      (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                      \
-    X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result,                                          \
-      (gemmepi__cu_function function, int attribute, int value))                                           \
-    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gemmepi__cu_result,                                 \
-      (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents,      \
-       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,   \
-       int promotion, int fill))                                                                           \
-    X(tensor_map_replace_address, cuTensorMapReplaceAddress, gemmepi__cu_result,                           \
-      (gemmepi__cu_tensor_map * map, void *address))                                                       \
-    X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                   \
-      (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
-       unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                \
-       void **parameters, void **extra))                                                                   \
-    X(launch_kernel_ex, cuLaunchKernelEx, gemmepi__cu_result,                                              \
-      (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters,          \
-       void **extra))                                                                                      \
-    X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))   \
+#define GEMMEPI__DRIVER_FUNCTIONS(X)                                                                         \
+    X(init, cuInit, gemmepi__cu_result, (unsigned flags))                                                    \
+    X(driver_get_version, cuDriverGetVersion, gemmepi__cu_result, (int *version))                            \
+    X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal))               \
+    X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count))                                  \
+    X(device_get_name, cuDeviceGetName, gemmepi__cu_result,                                                  \
+      (char *name, int size, gemmepi__cu_device device))                                                     \
+    X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result,                                        \
+      (int *value, int attribute, gemmepi__cu_device device))                                                \
+    X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result,                               \
+      (gemmepi__cu_context * context, gemmepi__cu_device device))                                            \
+    X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result,                          \
+      (gemmepi__cu_device device))                                                                           \
+    X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context))                 \
+    X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context))              \
+    X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context))              \
+    X(ctx_get_device, cuCtxGetDevice, gemmepi__cu_result, (gemmepi__cu_device * device))                     \
+    X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                         \
+    X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))          \
+    X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                           \
+    X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result,                                      \
+      (void *value, int attribute, gemmepi__cu_deviceptr pointer))                                           \
+    X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                           \
+      (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                  \
+    X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                           \
+      (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                        \
+    X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result,                                                  \
+      (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream))              \
+    X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))      \
+    X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                   \
+    X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))              \
+    X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                          \
+      (gemmepi__cu_stream stream, int *status))                                                              \
+    X(stream_begin_capture, cuStreamBeginCapture_v2, gemmepi__cu_result,                                     \
+      (gemmepi__cu_stream stream, int mode))                                                                 \
+    X(stream_end_capture, cuStreamEndCapture, gemmepi__cu_result,                                            \
+      (gemmepi__cu_stream stream, gemmepi__cu_graph * graph))                                                \
+    X(graph_instantiate, cuGraphInstantiateWithFlags, gemmepi__cu_result,                                    \
+      (gemmepi__cu_graph_exec * exec, gemmepi__cu_graph graph, unsigned long long flags))                    \
+    X(graph_launch, cuGraphLaunch, gemmepi__cu_result,                                                       \
+      (gemmepi__cu_graph_exec exec, gemmepi__cu_stream stream))                                              \
+    X(graph_exec_destroy, cuGraphExecDestroy, gemmepi__cu_result, (gemmepi__cu_graph_exec exec))             \
+    X(graph_destroy, cuGraphDestroy, gemmepi__cu_result, (gemmepi__cu_graph graph))                          \
+    X(event_create, cuEventCreate, gemmepi__cu_result, (gemmepi__cu_event * event, unsigned flags))          \
+    X(event_destroy, cuEventDestroy_v2, gemmepi__cu_result, (gemmepi__cu_event event))                       \
+    X(event_record, cuEventRecord, gemmepi__cu_result, (gemmepi__cu_event event, gemmepi__cu_stream stream)) \
+    X(event_synchronize, cuEventSynchronize, gemmepi__cu_result, (gemmepi__cu_event event))                  \
+    X(event_elapsed_time, cuEventElapsedTime, gemmepi__cu_result,                                            \
+      (float *milliseconds, gemmepi__cu_event from, gemmepi__cu_event to))                                   \
+    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result,            \
+      (int *mode))                                                                                           \
+    X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                                \
+      (gemmepi__cu_module * module, const void *image))                                                      \
+    X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                        \
+    X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                          \
+      (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                        \
+    X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result,                                            \
+      (gemmepi__cu_function function, int attribute, int value))                                             \
+    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gemmepi__cu_result,                                   \
+      (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents,        \
+       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,     \
+       int promotion, int fill))                                                                             \
+    X(tensor_map_replace_address, cuTensorMapReplaceAddress, gemmepi__cu_result,                             \
+      (gemmepi__cu_tensor_map * map, void *address))                                                         \
+    X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                     \
+      (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
+       unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                  \
+       void **parameters, void **extra))                                                                     \
+    X(launch_kernel_ex, cuLaunchKernelEx, gemmepi__cu_result,                                                \
+      (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters,            \
+       void **extra))                                                                                        \
+    X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))     \
     X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text))
 
 /* Filled by gemmepi__load_driver; then every function is there. */

@@ -48,7 +48,8 @@ struct gemmepi_context {
     gemmepi__map codes;   /* of kernels that were compiled or found on disk: see code.h */
     struct gemmepi__bundle *bundles;
     long kernels_compiled, kernels_from_disk, kernels_from_bundle;
-    int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
+    gemmepi__map answers; /* gemmepi__answer by a problem's digest: what tuning found */
+    int only_measures;    /* what is built is to tell its workspace alone: no kernel is looked for */
 
     gemmepi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
     gemmepi__map handles; /* the host's: see handles.h */
@@ -344,6 +345,7 @@ static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config
     gemmepi__map_init(&context->kernels, &context->allocator);
     gemmepi__map_init(&context->codes, &context->allocator);
     gemmepi__map_init(&context->plans, &context->allocator);
+    gemmepi__map_init(&context->answers, &context->allocator);
     gemmepi__map_init(&context->handles, &context->allocator);
 }
 

@@ -9,6 +9,10 @@
 #include "kernel.h"
 #include "workspace.h"
 
+static void gemmepi__free_value(void *user, gemmepi__map_entry *entry) {
+    gemmepi__delete(&((gemmepi_context *)user)->allocator, entry->value);
+}
+
 static void gemmepi__close_device(gemmepi_context *context) {
     gemmepi__entry entry;
     int entered = context->primary && gemmepi__enter(context, &entry) == GEMMEPI_OK;
@@ -42,6 +46,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
         gemmepi__close_device(context);
     gemmepi__unload_driver(&context->driver);
     gemmepi__map_each(&context->handles, gemmepi__free_stream_token, context);
+    gemmepi__map_each(&context->answers, gemmepi__free_value, context);
+    gemmepi__map_free(&context->answers);
     gemmepi__map_free(&context->handles);
     gemmepi__map_free(&context->plans);
     gemmepi__map_free(&context->kernels);

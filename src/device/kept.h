@@ -111,6 +111,14 @@ static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, si
     return other ? other : plan;
 }
 
+/* One-shot calls make their plans anew, as what these were chosen by has changed. */
+static void gemmepi__forget_all_kept(gemmepi_context *context) {
+    gemmepi__lock(&context->lock);
+    while (context->plans.count)
+        gemmepi__drop_oldest(context);
+    gemmepi__unlock(&context->lock);
+}
+
 static void gemmepi__release_entry(void *user, gemmepi__map_entry *entry) {
     (void)user;
     gemmepi__release_plan((gemmepi_plan *)entry->value);

@@ -68,12 +68,15 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
         gemmepi__describe_first(layer, details);
     for (i = 0; i < layer->step_count && !layer->base.context->is_host; i++)
         details->launches += gemmepi__step_launches(&layer->steps[i]);
+    details->deterministic = details->bit_stable = 1;
+    for (i = 0; i < layer->step_count; i++)
+        if (layer->steps[i].product && layer->steps[i].product->is_measured)
+            details->bit_stable = 0;
     details->workspace_size = gemmepi__layer_workspace(layer);
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
     details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
-    details->deterministic = details->bit_stable = 1;
 }
 
 static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,

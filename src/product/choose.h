@@ -10,6 +10,10 @@ typedef char gemmepi__candidates_fit[GEMMEPI__COUNT(gemmepi__routes) + 3 * GEMME
                                          ? 1
                                          : -1];
 
+/* The routes that may be chosen, in the order in which a user is told of them. */
+static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
+                                                     GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
+
 /* Why config.routes or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
     if (wanted->context->routes && !(wanted->context->routes >> row->id & 1))

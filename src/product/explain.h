@@ -21,7 +21,8 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
     details->accumulator =
         plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
     details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
-    details->bit_stable = 1;
+    details->bit_stable = !plan->is_measured; /* another process may measure otherwise */
+    details->microseconds = plan->tuned_microseconds;
 }
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
@@ -127,6 +128,9 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
                     (gemmepi__ull)details.workspace_size);
     plan->route->explain(plan, details.kernel, text);
+    if (plan->tuned_microseconds > 0)
+        gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
+                        plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
     if (plan->route->enumerate)
         gemmepi__explain_others(text, plan);
 }

@@ -13,7 +13,9 @@ typedef struct gemmepi__matmul_plan {
     gemmepi_plan base;
     gemmepi__problem problem;
     const struct gemmepi__route *route;
-    int applied; /* for runs alone whose alpha is 1 and which have no C */
+    int applied;               /* for runs alone whose alpha is 1 and which have no C */
+    double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
+    int is_measured;           /* the answer is this process's own, which another may not find again */
     size_t workspace_size;
     void *built;                    /* what the route has made: a struct of its own */
     gemmepi__candidates candidates; /* what it was chosen from */

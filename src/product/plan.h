@@ -3,7 +3,7 @@
 #define GEMMEPI_PRODUCT_PLAN_H
 
 #include "../device/destroy.h"
-#include "choose.h"
+#include "answers.h"
 
 /* >>choosing */
 
@@ -20,10 +20,6 @@ static void gemmepi__keep_reason(gemmepi__matmul_plan *plan, gemmepi_route route
     snprintf(plan->reasons[route], GEMMEPI__REASON_SIZE, "%.500s", gemmepi__error_text);
 }
 
-/* The routes that may be chosen, in the order in which a user is told of them. */
-static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
-                                                     GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
-
 static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmepi_status status) {
     char sentences[GEMMEPI__COUNT(gemmepi__told_routes) * GEMMEPI__REASON_SIZE];
     gemmepi__text text = gemmepi__text_in(sentences, sizeof sentences);
@@ -35,6 +31,45 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmep
         gemmepi__append(&text, ". %s: %s", gemmepi__route_names[gemmepi__told_routes[i]],
                         reasons[gemmepi__told_routes[i]]);
     return gemmepi__fail(status, "no route runs this problem%s", sentences);
+}
+
+/* The problem's answer, if there is one that may be taken. */
+static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    unsigned char digest[GEMMEPI__DIGEST_SIZE];
+    const gemmepi__answer *answer;
+    if (!context->answers.count && !context->disk.path)
+        return NULL;
+    gemmepi__problem_digest(&plan->problem, digest);
+    answer = gemmepi__find_answer(context, digest);
+    if (!answer) {
+        gemmepi__fetch_answer(context, digest);
+        answer = gemmepi__find_answer(context, digest);
+    }
+    if (answer && answer->cublaslt &&
+        (gemmepi__open_lt(context) || context->cublaslt.version != answer->cublaslt))
+        return NULL; /* another version has other algorithms */
+    if (!answer || gemmepi__is_a_way(context, &plan->problem, &plan->candidates, &answer->candidate))
+        return answer;
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+                 "an answer is not taken, which is no way to run its problem: %s", answer->words);
+    return NULL;
+}
+
+/* By the answer, as it is. */
+static gemmepi_status gemmepi__build_answer(gemmepi__matmul_plan *plan, const gemmepi__answer *answer) {
+    gemmepi__candidate own = answer->candidate;
+    gemmepi_status status;
+    own.applied = gemmepi__candidate_like(&plan->candidates, &own)->applied;
+    status = gemmepi__build_by(plan, own.route, &own);
+    if (status) {
+        gemmepi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "an answer is not taken: %s",
+                     gemmepi__error_text);
+        return status;
+    }
+    plan->tuned_microseconds = own.microseconds;
+    plan->is_measured = !answer->is_loaded;
+    return GEMMEPI_OK;
 }
 
 /* Not tried any more: the candidate's route, or, where bundles may have the kernels of others of it, the candidate alone. */
@@ -64,9 +99,13 @@ static void gemmepi__warn_of_plain(const gemmepi__matmul_plan *plan) {
    that cannot do a run, or cannot any more. */
 static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi__matmul_plan *instead_of) {
     const gemmepi__candidate *best;
+    const gemmepi__answer *answer;
     int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
     int misses_library = 0;
     gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+    answer = instead_of ? NULL : gemmepi__answer_for(plan);
+    if (answer && gemmepi__build_answer(plan, answer) == GEMMEPI_OK)
+        return GEMMEPI_OK;
     if (instead_of)
         instead_of->route->give_up(instead_of, &plan->candidates);
     while ((best = gemmepi__least(&plan->candidates)) != NULL) {

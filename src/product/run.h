@@ -215,23 +215,6 @@ static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, 
 
 /* >>one-shot calls: plans kept by problem */
 
-/* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
-typedef struct gemmepi__plan_key {
-    size_t size;
-    unsigned char bytes[sizeof(gemmepi__problem)];
-} gemmepi__plan_key;
-
-static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__plan_key *key) {
-    int operand;
-    key->size = offsetof(gemmepi__problem, views);
-    memcpy(key->bytes, problem, key->size);
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-        if (gemmepi__has_operand(problem, operand)) {
-            memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gemmepi__view));
-            key->size += sizeof(gemmepi__view);
-        }
-}
-
 /* A plan for the problem with a reference for the caller to release. */
 static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                         gemmepi__matmul_plan **result) {

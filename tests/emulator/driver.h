@@ -140,6 +140,41 @@ EXPORTED int cuStreamIsCapturing(gemmepi__cu_stream, int *status) {
     *status = GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE;
     return GEMMEPI__CUDA_SUCCESS;
 }
+// Nothing is captured here, and nothing takes time that means something.
+constexpr int ERROR_NOT_SUPPORTED = 801;
+EXPORTED int cuStreamBeginCapture_v2(gemmepi__cu_stream, int) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuStreamEndCapture(gemmepi__cu_stream, void **) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuGraphInstantiateWithFlags(void **, void *, unsigned long long) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuGraphLaunch(void *, gemmepi__cu_stream) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuGraphExecDestroy(void *) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuGraphDestroy(void *) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuEventCreate(void **, unsigned) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuEventDestroy_v2(void *) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuEventRecord(void *, gemmepi__cu_stream) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuEventSynchronize(void *) {
+    return ERROR_NOT_SUPPORTED;
+}
+EXPORTED int cuEventElapsedTime(float *, void *, void *) {
+    return ERROR_NOT_SUPPORTED;
+}
 EXPORTED int cuThreadExchangeStreamCaptureMode(int *) {
     return GEMMEPI__CUDA_SUCCESS;
 }

@@ -69,6 +69,11 @@ static struct {
     void *last_workspace;
     size_t last_workspace_size;
     unsigned last_grid;
+    /* how long things take: see cuStreamBeginCapture_v2 */
+    double launch_time, product_time, answer_time; /* the last for each answer before it */
+    double now, captured;
+    int captures;
+    long graphs, events;
 } gpu;
 
 static __thread gemmepi__cu_context stack[16];
@@ -305,6 +310,88 @@ FAKE(cuStreamIsCapturing)(gemmepi__cu_stream stream, int *status) {
     *status = gpu.is_capturing;
     return 0;
 }
+/* Launches and products take gpu.launch_time and gpu.product_time microseconds of gpu.now, in a capture of the graph's. An event is
+   what the clock showed. */
+FAKE(cuStreamBeginCapture_v2)(gemmepi__cu_stream stream, int mode) {
+    (void)stream, (void)mode;
+    BREAKS("cuStreamBeginCapture_v2");
+    gpu.captured = 0;
+    gpu.captures = 1;
+    return 0;
+}
+FAKE(cuStreamEndCapture)(gemmepi__cu_stream stream, gemmepi__cu_graph *graph) {
+    double *cost = (double *)malloc(sizeof *cost);
+    (void)stream;
+    gpu.captures = 0;
+    *cost = gpu.captured;
+    *graph = (gemmepi__cu_graph)(void *)cost;
+    count(&gpu.graphs, 1);
+    return broken("cuStreamEndCapture");
+}
+FAKE(cuGraphInstantiateWithFlags)
+(gemmepi__cu_graph_exec *exec, gemmepi__cu_graph graph, unsigned long long flags) {
+    double *cost;
+    (void)flags;
+    BREAKS("cuGraphInstantiateWithFlags");
+    cost = (double *)malloc(sizeof *cost);
+    memcpy(cost, (void *)graph, sizeof *cost);
+    *exec = (gemmepi__cu_graph_exec)(void *)cost;
+    count(&gpu.graphs, 1);
+    return 0;
+}
+FAKE(cuGraphLaunch)(gemmepi__cu_graph_exec exec, gemmepi__cu_stream stream) {
+    double cost;
+    (void)stream;
+    BREAKS("cuGraphLaunch");
+    memcpy(&cost, (void *)exec, sizeof cost);
+    gpu.now += cost;
+    return 0;
+}
+FAKE(cuGraphExecDestroy)(gemmepi__cu_graph_exec exec) {
+    free((void *)exec);
+    count(&gpu.graphs, -1);
+    return broken("cuGraphExecDestroy");
+}
+FAKE(cuGraphDestroy)(gemmepi__cu_graph graph) {
+    free((void *)graph);
+    count(&gpu.graphs, -1);
+    return broken("cuGraphDestroy");
+}
+FAKE(cuEventCreate)(gemmepi__cu_event *event, unsigned flags) {
+    (void)flags;
+    BREAKS("cuEventCreate");
+    *event = (gemmepi__cu_event)malloc(sizeof(double));
+    count(&gpu.events, 1);
+    return 0;
+}
+FAKE(cuEventDestroy_v2)(gemmepi__cu_event event) {
+    free((void *)event);
+    count(&gpu.events, -1);
+    return broken("cuEventDestroy_v2");
+}
+FAKE(cuEventRecord)(gemmepi__cu_event event, gemmepi__cu_stream stream) {
+    (void)stream;
+    BREAKS("cuEventRecord");
+    memcpy((void *)event, &gpu.now, sizeof gpu.now);
+    return 0;
+}
+FAKE(cuEventSynchronize)(gemmepi__cu_event event) {
+    (void)event;
+    BREAKS("cuEventSynchronize");
+    return 0;
+}
+FAKE(cuEventElapsedTime)(float *milliseconds, gemmepi__cu_event from, gemmepi__cu_event to) {
+    double began, ended;
+    BREAKS("cuEventElapsedTime");
+    memcpy(&began, (void *)from, sizeof began);
+    memcpy(&ended, (void *)to, sizeof ended);
+    *milliseconds = (float)(1e-3 * (ended - began));
+    return 0;
+}
+static void pass_time(double microseconds) {
+    if (microseconds > 0)
+        *(gpu.captures ? &gpu.captured : &gpu.now) += microseconds;
+}
 FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
     int previous = capture_mode;
     BREAKS("cuThreadExchangeStreamCaptureMode");
@@ -388,6 +475,7 @@ static int fake_launch(gemmepi__cu_function function, unsigned grid_x, unsigned 
         memcpy(&gpu.last_fused, parameters[0], sizeof gpu.last_fused);
         gpu.last_shared = shared_size;
     }
+    pass_time(gpu.launch_time);
     count(&gpu.launches, 1);
     return 0;
 }
@@ -569,6 +657,7 @@ FAKE(cublasLtMatmul)
     __atomic_store_n(&gpu.last_beta, (const float *)beta, __ATOMIC_RELAXED);
     __atomic_store_n(&gpu.last_workspace, workspace, __ATOMIC_RELAXED);
     __atomic_store_n(&gpu.last_workspace_size, workspace_size, __ATOMIC_RELAXED);
+    pass_time(gpu.product_time + gpu.answer_time * (double)(algo->data[0] & 15));
     count(&gpu.products, 1);
     return 0;
 }
@@ -620,12 +709,16 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
 (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, gemmepi__lt_layout *a, gemmepi__lt_layout *b,
  gemmepi__lt_layout *c, gemmepi__lt_layout *d, gemmepi__lt_preference *preference, int requested,
  gemmepi__lt_heuristic *results, int *returned) {
-    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)requested;
+    int i;
+    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference;
     count(&gpu.heuristics, 1);
     take_time();
-    *returned = gpu.heuristic_answers;
-    memset(results, 0, sizeof *results);
-    results->workspace_size = gpu.lt_workspace;
+    *returned = gpu.heuristic_answers < requested ? gpu.heuristic_answers : requested;
+    for (i = 0; i < (*returned ? *returned : 1); i++) {
+        memset(&results[i], 0, sizeof results[i]);
+        results[i].workspace_size = gpu.lt_workspace;
+        results[i].algo.data[0] = (uint64_t)i;
+    }
     BREAKS("cublasLtMatmulAlgoGetHeuristic");
     return 0;
 }
@@ -679,6 +772,17 @@ static const struct {
     IS_FAKED(cuStreamSynchronize),
     IS_FAKED(cuStreamIsCapturing),
     IS_FAKED(cuThreadExchangeStreamCaptureMode),
+    IS_FAKED(cuStreamBeginCapture_v2),
+    IS_FAKED(cuStreamEndCapture),
+    IS_FAKED(cuGraphInstantiateWithFlags),
+    IS_FAKED(cuGraphLaunch),
+    IS_FAKED(cuGraphExecDestroy),
+    IS_FAKED(cuGraphDestroy),
+    IS_FAKED(cuEventCreate),
+    IS_FAKED(cuEventDestroy_v2),
+    IS_FAKED(cuEventRecord),
+    IS_FAKED(cuEventSynchronize),
+    IS_FAKED(cuEventElapsedTime),
     IS_FAKED(cuModuleLoadData),
     IS_FAKED(cuModuleUnload),
     IS_FAKED(cuModuleGetFunction),

@@ -457,6 +457,18 @@ static void gemmepi__sm80_choose(const gemmepi_context *context, const gemmepi__
     candidate->parts = cut.parts;
 }
 
+static double gemmepi__sm80_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     const gemmepi__candidate *candidate) {
+    gemmepi__problem own = candidate->parts > 1 ? gemmepi__bare_problem(problem) : *problem;
+    gemmepi__sm80_cut cut;
+    cut.shape = &gemmepi__sm80_shapes[candidate->shape];
+    cut.parts = candidate->parts;
+    return gemmepi__sm80_shape_takes(&own, cut.shape, context->arch) &&
+                   gemmepi__sm80_divides(context, &own, &cut)
+               ? gemmepi__sm80_microseconds(context, problem, &own, &cut)
+               : GEMMEPI__NEVER;
+}
+
 static void gemmepi__sm80_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
     *tile_m = gemmepi__sm80_shapes[candidate->shape].tile_m;
     *tile_n = gemmepi__sm80_shapes[candidate->shape].tile_n;
@@ -467,6 +479,8 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
                                                      0.9,
                                                      gemmepi__sm80_rule,
                                                      gemmepi__sm80_choose,
+                                                     GEMMEPI__COUNT(gemmepi__sm80_shapes),
+                                                     gemmepi__sm80_estimate,
                                                      gemmepi__sm80_tile,
                                                      GEMMEPI__HAS_SM80 ? gemmepi__sm80_build : NULL,
                                                      gemmepi__sm80_describe,

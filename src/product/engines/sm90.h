@@ -887,6 +887,14 @@ static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__
               gemmepi__sm90_shapes);
 }
 
+static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     const gemmepi__candidate *candidate) {
+    const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
+    int takes = candidate->parts == 1 && gemmepi__shape_takes(problem, shape, candidate->applied) &&
+                gemmepi__cluster_blocks(shape) <= context->multiprocessors;
+    return takes ? gemmepi__sm90_microseconds(context, problem, shape, candidate->applied) : GEMMEPI__NEVER;
+}
+
 static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
     *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
     *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
@@ -897,6 +905,8 @@ static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
                                                      1,
                                                      gemmepi__tma_rule,
                                                      gemmepi__sm90_choose,
+                                                     GEMMEPI__COUNT(gemmepi__sm90_shapes),
+                                                     gemmepi__sm90_estimate,
                                                      gemmepi__sm90_tile,
                                                      GEMMEPI__HAS_SM90 ? gemmepi__sm90_build : NULL,
                                                      gemmepi__sm90_describe,

@@ -204,6 +204,15 @@ static void gemmepi__small_explain(const gemmepi__problem *problem, const void *
 
 /* >>the engine */
 
+static double gemmepi__small_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+                                      const gemmepi__candidate *candidate) {
+    const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
+    gemmepi__problem own = gemmepi__small_problem(problem);
+    return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape)
+               ? gemmepi__small_microseconds(context, &own, shape)
+               : GEMMEPI__NEVER;
+}
+
 static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
     *tile_m = gemmepi__small_shapes[candidate->shape].tile_m;
     *tile_n = gemmepi__small_shapes[candidate->shape].tile_n;
@@ -215,6 +224,8 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
                                                       1,
                                                       gemmepi__small_rule,
                                                       gemmepi__small_choose,
+                                                      GEMMEPI__COUNT(gemmepi__small_shapes),
+                                                      gemmepi__small_estimate,
                                                       gemmepi__small_tile,
                                                       GEMMEPI__HAS_SM80 ? gemmepi__small_build : NULL,
                                                       gemmepi__small_describe,

@@ -11,11 +11,11 @@ static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
                                               const gemmepi__candidate *candidate) {
     gemmepi__lt_product *lt = (gemmepi__lt_product *)plan->built;
     gemmepi_status status = gemmepi__open_lt(plan->base.context);
-    (void)candidate;
     if (status)
         return status;
     status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], lt);
+                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D],
+                               candidate->answer, lt);
     plan->workspace_size = lt->workspace_size;
     return status;
 }

@@ -1,0 +1,258 @@
+/* What tuning found: for a problem the candidate that was fastest. The context keeps them, and a plan takes its problem's if it may. In
+   text an answer is a line, which the cache folder and files hold. */
+#ifndef GEMMEPI_PRODUCT_ANSWERS_H
+#define GEMMEPI_PRODUCT_ANSWERS_H
+
+#include "choose.h"
+
+/* >>which problem */
+
+/* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
+typedef struct gemmepi__plan_key {
+    size_t size;
+    unsigned char bytes[sizeof(gemmepi__problem)];
+} gemmepi__plan_key;
+
+static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__plan_key *key) {
+    int operand;
+    key->size = offsetof(gemmepi__problem, views);
+    memcpy(key->bytes, problem, key->size);
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (gemmepi__has_operand(problem, operand)) {
+            memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gemmepi__view));
+            key->size += sizeof(gemmepi__view);
+        }
+}
+
+#define GEMMEPI__DIGEST_SIZE 16 /* bytes of the key's SHA-256 */
+#define GEMMEPI__ANSWER_LINE 512
+#define GEMMEPI__WORDS_SIZE  256
+
+typedef struct gemmepi__answer {
+    unsigned char digest[GEMMEPI__DIGEST_SIZE];
+    gemmepi__candidate candidate;    /* its estimate is what was measured */
+    int cublaslt;                    /* the version that gave the algorithm; 0: the candidate has none */
+    int is_loaded;                   /* else this process has measured it */
+    char words[GEMMEPI__WORDS_SIZE]; /* the problem, for people */
+} gemmepi__answer;
+
+static void gemmepi__problem_digest(const gemmepi__problem *problem,
+                                    unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+    unsigned char whole[GEMMEPI__SHA256_SIZE];
+    gemmepi__plan_key key;
+    gemmepi__make_plan_key(problem, &key);
+    gemmepi__sha256_of(key.bytes, key.size, whole);
+    memcpy(digest, whole, GEMMEPI__DIGEST_SIZE);
+}
+
+static void gemmepi__append_words(gemmepi__text *text, const gemmepi__problem *problem) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    gemmepi__append(text, "m %lld n %lld k %lld batch %lld %s%s x %s%s to %s ",
+                    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
+                    (long long)problem->k, (long long)problem->batch,
+                    gemmepi__dtype((gemmepi_dtype)a->dtype)->name, a->transposed ? "^T" : "",
+                    gemmepi__dtype((gemmepi_dtype)b->dtype)->name, b->transposed ? "^T" : "",
+                    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name);
+    gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
+    if (problem->flags & GEMMEPI_ACCUMULATE)
+        gemmepi__append(text, " ACCUMULATE");
+}
+
+/* >>in text */
+
+static void gemmepi__append_answer(gemmepi__text *text, const gemmepi__answer *answer) {
+    const gemmepi__candidate *c = &answer->candidate;
+    int i;
+    for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
+        gemmepi__append(text, "%02x", answer->digest[i]);
+    gemmepi__append(text, " %s", gemmepi__route_names[c->route]);
+    gemmepi__append(text, " %s", c->engine == GEMMEPI__ANY_ENGINE ? "-" : gemmepi__engines[c->engine]->name);
+    gemmepi__append(text, " shape %d parts %d copies %d %d answer %d cublaslt %d nanoseconds %lld : %s\n",
+                    c->shape, c->parts, c->copies[0], c->copies[1], c->answer, answer->cublaslt,
+                    (long long)(c->microseconds * 1e3), answer->words);
+}
+
+static int gemmepi__hex_value(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int gemmepi__read_digest(const char *line, unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+    int i;
+    for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++) {
+        int high = gemmepi__hex_value(line[2 * i]), low = high < 0 ? -1 : gemmepi__hex_value(line[2 * i + 1]);
+        if (low < 0)
+            return 0;
+        digest[i] = (unsigned char)(16 * high + low);
+    }
+    return line[2 * GEMMEPI__DIGEST_SIZE] == ' ';
+}
+
+/* The engine of this name, ANY_ENGINE for "-", or -2. */
+static int gemmepi__engine_named(const char *name) {
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__engines); i++)
+        if (strcmp(gemmepi__engines[i]->name, name) == 0)
+            return i;
+    return strcmp(name, "-") == 0 ? GEMMEPI__ANY_ENGINE : -2;
+}
+
+static int gemmepi__route_named(const char *name) {
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
+        if (strcmp(gemmepi__route_names[gemmepi__told_routes[i]], name) == 0)
+            return (int)gemmepi__told_routes[i];
+    return -1;
+}
+
+/* The next number, which `word` stands before, or -1; *at moves behind it. */
+static int64_t gemmepi__read_number(const char **at, const char *word) {
+    size_t length = strlen(word);
+    int64_t value = 0;
+    int digits = 0;
+    if (strncmp(*at, word, length) != 0)
+        return -1;
+    for (*at += length; **at >= '0' && **at <= '9' && digits < 18; digits++, (*at)++)
+        value = 10 * value + (**at - '0');
+    return digits && digits < 18 ? value : -1;
+}
+
+/* The next word into `word`, of which there is an end; 0 where it is too long. */
+static int gemmepi__read_word(const char **at, char word[16]) {
+    size_t length = strcspn(*at, " \n");
+    if (**at == 0 || length == 0 || length > 15 || (*at)[length] != ' ')
+        return 0;
+    memcpy(word, *at, length);
+    word[length] = 0;
+    *at += length + 1;
+    return 1;
+}
+
+/* A line, with or without its end. 0 where it is none, whatever it has instead. */
+static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
+    gemmepi__candidate *c = &answer->candidate;
+    const char *at = line;
+    char route[16], engine[16];
+    int64_t numbers[7];
+    size_t i, length;
+    static const char *const words[] = {"shape ",   " parts ",    " copies ",     " ",
+                                        " answer ", " cublaslt ", " nanoseconds "};
+    memset(answer, 0, sizeof *answer);
+    if (strlen(line) < 2 * GEMMEPI__DIGEST_SIZE + 1 || !gemmepi__read_digest(line, answer->digest))
+        return 0;
+    at += 2 * GEMMEPI__DIGEST_SIZE + 1;
+    if (!gemmepi__read_word(&at, route) || !gemmepi__read_word(&at, engine) ||
+        gemmepi__route_named(route) < 0 || gemmepi__engine_named(engine) < GEMMEPI__ANY_ENGINE)
+        return 0;
+    for (i = 0; i < GEMMEPI__COUNT(words); i++) {
+        numbers[i] = gemmepi__read_number(&at, words[i]);
+        if (numbers[i] < 0 || (i + 1 < GEMMEPI__COUNT(words) && numbers[i] > 100000000))
+            return 0;
+    }
+    if (strncmp(at, " : ", 3) != 0)
+        return 0;
+    length = strcspn(at + 3, "\n");
+    if (length >= sizeof answer->words)
+        return 0;
+    memcpy(answer->words, at + 3, length);
+    c->route = (gemmepi_route)gemmepi__route_named(route);
+    c->engine = gemmepi__engine_named(engine);
+    c->shape = (int)numbers[0], c->parts = (int)numbers[1];
+    c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
+    c->answer = (int)numbers[4], answer->cublaslt = (int)numbers[5];
+    c->microseconds = (double)numbers[6] / 1e3;
+    answer->is_loaded = 1;
+    return 1;
+}
+
+/* >>whether it may be taken */
+
+/* One that is enumerated, with the same engine and copies, or NULL. */
+static const gemmepi__candidate *gemmepi__candidate_like(const gemmepi__candidates *candidates,
+                                                         const gemmepi__candidate *one) {
+    int i;
+    for (i = 0; i < candidates->count; i++) {
+        const gemmepi__candidate *other = &candidates->list[i];
+        if (!other->refusal && other->route == one->route && other->engine == one->engine &&
+            other->copies[0] == one->copies[0] && other->copies[1] == one->copies[1])
+            return other;
+    }
+    return NULL;
+}
+
+/* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */
+static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__problem *problem,
+                             const gemmepi__candidates *candidates, const gemmepi__candidate *one) {
+    gemmepi__problem packed;
+    if (!gemmepi__candidate_like(candidates, one))
+        return 0;
+    if (one->route != GEMMEPI_ROUTE_FUSED)
+        return one->answer >= 0 && one->answer <= GEMMEPI__LT_ANSWERS &&
+               (one->route == GEMMEPI_ROUTE_PLAIN ? one->answer == 0 : one->answer > 0);
+    gemmepi__pack_views(problem, one->copies, &packed);
+    return one->answer == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
+           one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
+           gemmepi__engines[one->engine]->estimate(context, &packed, one) < GEMMEPI__NEVER;
+}
+
+/* >>what a context has; under its build_lock */
+
+static gemmepi__answer *gemmepi__find_answer(const gemmepi_context *context,
+                                             const unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+    return (gemmepi__answer *)gemmepi__map_find(&context->answers, digest, GEMMEPI__DIGEST_SIZE);
+}
+
+/* Keeps it in place of another for the problem. */
+static gemmepi_status gemmepi__keep_answer(gemmepi_context *context, const gemmepi__answer *answer) {
+    gemmepi__answer *kept = gemmepi__find_answer(context, answer->digest);
+    if (kept) {
+        *kept = *answer;
+        return GEMMEPI_OK;
+    }
+    kept = (gemmepi__answer *)gemmepi__new(&context->allocator, sizeof *kept);
+    if (!kept)
+        return GEMMEPI_OUT_OF_MEMORY;
+    *kept = *answer;
+    if (gemmepi__map_insert(&context->answers, answer->digest, GEMMEPI__DIGEST_SIZE, kept))
+        return GEMMEPI_OK;
+    gemmepi__delete(&context->allocator, kept);
+    return GEMMEPI_OUT_OF_MEMORY;
+}
+
+/* >>in the cache folder */
+
+/* What an answer holds for, beside the problem. The version of cuBLASLt stands in the answer: it is not loaded to ask for it. */
+static size_t gemmepi__answer_key(const gemmepi_context *context,
+                                  const unsigned char digest[GEMMEPI__DIGEST_SIZE], char key[512]) {
+    gemmepi__text text = gemmepi__text_in(key, 512);
+    int i;
+    gemmepi__append(&text, "gemmepi " GEMMEPI_VERSION_STRING " driver %d chip %d of %d multiprocessors, %s: ",
+                    context->driver.version, context->arch, context->multiprocessors, context->name);
+    for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
+        gemmepi__append(&text, "%02x", digest[i]);
+    return strlen(key);
+}
+
+static void gemmepi__store_answer(gemmepi_context *context, const gemmepi__answer *answer) {
+    char key[512], line[GEMMEPI__ANSWER_LINE];
+    size_t size = gemmepi__answer_key(context, answer->digest, key);
+    gemmepi__text text = gemmepi__text_in(line, sizeof line);
+    gemmepi__append_answer(&text, answer);
+    gemmepi__disk_cache_put(&context->disk, "answer", key, size, line, strlen(line) + 1);
+}
+
+/* From the folder to the context, if there is one that can be read. */
+static void gemmepi__fetch_answer(gemmepi_context *context,
+                                  const unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+    char key[512];
+    size_t size = gemmepi__answer_key(context, digest, key), found = 0;
+    void *line = NULL;
+    gemmepi__answer answer;
+    if (!gemmepi__disk_cache_get(&context->disk, "answer", key, size, &line, &found))
+        return;
+    if (found && ((char *)line)[found - 1] == 0 && gemmepi__read_answer((const char *)line, &answer) &&
+        memcmp(answer.digest, digest, GEMMEPI__DIGEST_SIZE) == 0)
+        (void)gemmepi__keep_answer(context, &answer);
+    gemmepi__delete(&context->allocator, line);
+}
+
+#endif

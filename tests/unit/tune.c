@@ -1,0 +1,444 @@
+/* gemmepi_tune on a GPU that is not there, whose launches and products take what the test says: the fastest way is taken from then on,
+   by other processes, too; and answers in text, good and bad. */
+#include "fake_program.h"
+
+/* >>the clock of the fake GPU */
+
+enum { ANSWERS = 8 }; /* of cuBLASLt */
+
+static void take(double launch, double product, double answer) {
+    gpu.launch_time = launch, gpu.product_time = product, gpu.answer_time = answer;
+    gpu.heuristic_answers = ANSWERS;
+}
+
+static gemmepi_any_desc any(const gemmepi_matmul_desc *desc) {
+    gemmepi_any_desc problem;
+    memset(&problem, 0, sizeof problem);
+    problem.matmul = desc;
+    return problem;
+}
+
+static void tune(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
+    gemmepi_any_desc problem = any(desc);
+    gemmepi_tune_options options;
+    memset(&options, 0, sizeof options);
+    options.threads = 2;
+    CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.graphs == 0 && gpu.events == 0 && gpu.streams == 0,
+          "%ld graphs, %ld events, %ld streams are left", gpu.graphs, gpu.events, gpu.streams);
+}
+
+static gemmepi_plan_details details_for(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    memset(&details, 0, sizeof details);
+    CHECK(gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (plan)
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    return details;
+}
+
+/* >>the fastest is taken */
+
+/* A launch of ours takes 5 us and a product of cuBLASLt's 50, and the other way round. */
+static void the_fastest_way_is_taken(void) {
+    static const struct {
+        double launch, product;
+        gemmepi_route route;
+    } cases[] = {{5, 50, GEMMEPI_ROUTE_FUSED}, {50, 5, GEMMEPI_ROUTE_LT}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_RELU);
+        gemmepi_plan_details details;
+        desc.m = 2048, desc.n = 1024, desc.k = 512;
+        desc.flags = GEMMEPI_RELAXED;
+        details = details_for(context, &desc);
+        CHECK(details.microseconds <= 0 && details.bit_stable, "before: %g us", details.microseconds);
+        take(cases[i].launch, cases[i].product, 0);
+        tune(context, &desc);
+        details = details_for(context, &desc);
+        CHECK(details.route == cases[i].route, "%d: route %s", i, details.route_name);
+        CHECK(fabs(details.microseconds - 5) < 0.1, "%d: %g us", i, details.microseconds);
+        CHECK(!details.bit_stable && details.deterministic, "%d: bit_stable %d", i, details.bit_stable);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* Each of cuBLASLt's answers takes 2 us less than the one before. */
+static void the_fastest_of_cublaslts_answers_is_taken(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_plan_details details;
+    take(90, 60, -2);
+    tune(context, &desc);
+    details = details_for(context, &desc);
+    CHECK(details.route == GEMMEPI_ROUTE_LT && fabs(details.microseconds - (60 - 2 * (ANSWERS - 1))) < 0.1,
+          "route %s, %g us", details.route_name, details.microseconds);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* One-shot calls have a plan already, and make another. */
+static void one_shot_calls_take_it_too(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_RELU);
+    gemmepi_matmul_args args = fused_args();
+    long products;
+    desc.m = 2048, desc.n = 1024, desc.k = 512, desc.flags = GEMMEPI_RELAXED;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK && gpu.products == 0, "%s",
+          gemmepi_last_error());
+    take(50, 5, 0);
+    gpu.is_untouched = 0;
+    tune(context, &desc);
+    products = gpu.products;
+    gpu.is_untouched = 1;
+    CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK && gpu.products == products + 1, "%s",
+          gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void layers_have_their_products_tuned(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_linear_desc layer;
+    gemmepi_any_desc problem;
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    memset(&layer, 0, sizeof layer);
+    memset(&problem, 0, sizeof problem);
+    layer.m = 512, layer.n = 256, layer.k = 128;
+    layer.a.dtype = GEMMEPI_BF16;
+    layer.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
+    problem.linear_backward = &layer;
+    take(5, 50, 0);
+    CHECK(gemmepi_tune(context, &problem, 1, NULL, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(context->answers.count == 2, "%lu answers", (unsigned long)context->answers.count);
+    CHECK(gemmepi_plan_linear_backward(context, &layer, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && !details.bit_stable, "bit_stable %d",
+          details.bit_stable);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void each_mode_times_and_the_budget_ends_it(void) {
+    static const gemmepi_tune_mode modes[] = {GEMMEPI_TUNE_GRAPH, GEMMEPI_TUNE_BURST, GEMMEPI_TUNE_STREAM};
+    int i;
+    for (i = 0; i < 3; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_any_desc problem = any(&desc);
+        gemmepi_tune_options options;
+        memset(&options, 0, sizeof options);
+        options.mode = modes[i], options.milliseconds = 1, options.threads = 1;
+        take(5, 50, 0);
+        CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        CHECK(context->answers.count == 1, "mode %d: %lu answers", i, (unsigned long)context->answers.count);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* >>answers that are kept */
+
+static char file[700];
+
+static void make_places(void) {
+    snprintf(file, sizeof file, "%s/answers.txt", new_folder());
+    CHECK(gemmepi__folder_make(folder) == 0, "%s", folder);
+}
+
+/* The fake's books are new with each config. */
+static gemmepi_context *another(const char *cache) {
+    gemmepi_config config = config_with_all_routes();
+    config.cache_path = cache;
+    config.log = keep_log;
+    take(5, 50, 0);
+    return open_fake(&config);
+}
+
+/* Two products, as a file. */
+static void save_two(void) {
+    gemmepi_context *context = another("");
+    gemmepi_matmul_desc desc = fused_product(), other = lt_product();
+    tune(context, &desc);
+    take(90, 5, -0.1);
+    tune(context, &other);
+    CHECK(gemmepi_answers_save(context, file) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void saved_answers_are_loaded_and_nothing_is_timed(void) {
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product(), other = lt_product();
+    gemmepi_plan_details details;
+    double now;
+    save_two();
+    context = another("");
+    CHECK(gemmepi_answers_load(context, file) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    details = details_for(context, &desc);
+    CHECK(details.route == GEMMEPI_ROUTE_FUSED && details.microseconds > 0 && details.bit_stable, "%s, %g us",
+          details.route_name, details.microseconds);
+    details = details_for(context, &other);
+    CHECK(details.route == GEMMEPI_ROUTE_LT && details.microseconds > 0 && details.bit_stable, "%s, %g us",
+          details.route_name, details.microseconds);
+    now = gpu.now;
+    tune(context, &desc);
+    tune(context, &other);
+    CHECK(gpu.now <= now, "%g us were timed", gpu.now - now);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void the_cache_folder_keeps_them_by_itself(void) {
+    gemmepi_context *context = another(folder);
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_plan_details details;
+    double now;
+    tune(context, &desc);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    context = another(folder);
+    details = details_for(context, &desc);
+    CHECK(details.microseconds > 0 && details.bit_stable, "%g us", details.microseconds);
+    now = gpu.now;
+    tune(context, &desc);
+    CHECK(gpu.now <= now, "%g us were timed", gpu.now - now);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>files that are not to be taken */
+
+static char *whole;
+static size_t whole_size;
+
+static void read_whole(void) {
+    FILE *in = fopen(file, "rb");
+    whole = (char *)malloc(1 << 16);
+    whole_size = in ? fread(whole, 1, 1 << 16, in) : 0;
+    if (in)
+        fclose(in);
+    CHECK(whole_size > 100, "%lu bytes", (unsigned long)whole_size);
+}
+
+static void write_bytes(const char *bytes, size_t size) {
+    FILE *out = fopen(file, "wb");
+    CHECK(out && fwrite(bytes, 1, size, out) == size && fclose(out) == 0, "%s", file);
+}
+
+/* Nothing is changed, and the log says so. */
+static void loads_nothing(const char *what, long at) {
+    gemmepi_context *context = another("");
+    CHECK(gemmepi_answers_load(context, file) == GEMMEPI_OK, "%s %ld: %s", what, at, gemmepi_last_error());
+    CHECK(context->answers.count == 0 && strstr(logged, "change nothing"), "%s %ld: %lu answers; %s", what,
+          at, (unsigned long)context->answers.count, logged);
+    gemmepi_destroy(context);
+}
+
+static void damaged_files_change_nothing(void) {
+    size_t i;
+    save_two();
+    read_whole();
+    for (i = 0; i < whole_size; i++) {
+        write_bytes(whole, i);
+        loads_nothing("cut at", (long)i);
+    }
+    for (i = 0; i < whole_size; i++) {
+        whole[i] ^= 1;
+        write_bytes(whole, whole_size);
+        whole[i] ^= 1;
+        loads_nothing("changed at", (long)i);
+    }
+    free(whole);
+}
+
+/* With the right checksum. */
+static void write_signed(const char *text, size_t count) {
+    char out[8192];
+    gemmepi__text to = gemmepi__text_in(out, sizeof out);
+    gemmepi__append(&to, "%s", text);
+    gemmepi__append_end(&to, count);
+    write_bytes(out, to.length);
+}
+
+/* The file with `from` replaced, signed anew; its answers are as many as they were. */
+static void write_changed(const char *from, const char *to) {
+    char text[8192], *at, *end;
+    memcpy(text, whole, whole_size);
+    text[whole_size] = 0;
+    end = strstr(text, "end of");
+    *end = 0;
+    at = strstr(text, from);
+    CHECK(at != NULL, "no '%s'", from);
+    if (at) {
+        memmove(at + strlen(to), at + strlen(from), strlen(at + strlen(from)) + 1);
+        memcpy(at, to, strlen(to));
+    }
+    write_signed(text, 2);
+}
+
+static void foreign_files_change_nothing(void) {
+    static const char *const changes[][2] = {
+        {"chip 90", "chip 80"}, {"driver 1", "driver 2"}, {"gemmepi answers 1", "gemmepi answers 2"},
+        {" fused ", " fuses "}, {" shape ", " shapes "},  {" : m ", " ; m "}};
+    int i;
+    save_two();
+    read_whole();
+    for (i = 0; i < (int)GEMMEPI__COUNT(changes); i++) {
+        write_changed(changes[i][0], changes[i][1]);
+        loads_nothing(changes[i][1], i);
+    }
+    write_signed("gemmepi answers 1\n", 0);
+    loads_nothing("without a maker", 0);
+    write_bytes("", 0);
+    loads_nothing("empty", 0);
+    free(whole);
+}
+
+/* Well formed, but no way to run the problem: it is loaded, and not taken. */
+static void crafted_answers_are_not_taken(void) {
+    static const char *const crafted[][2] = {
+        {"shape ", "shape 99"}, {" parts ", " parts 7"}, {" copies ", " copies 9"}};
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_plan_details details;
+    int i;
+    save_two();
+    read_whole();
+    for (i = 0; i < (int)GEMMEPI__COUNT(crafted); i++) {
+        char *line = strstr(whole, " fused "), from[64];
+        const char *at = line ? strstr(line, crafted[i][0]) : NULL;
+        gemmepi_context *context;
+        CHECK(at != NULL, "no fused answer");
+        if (!at)
+            break;
+        snprintf(from, sizeof from, "%.*s", (int)(strcspn(at + 1, " ") + 3), at);
+        write_changed(from, crafted[i][1]);
+        context = another("");
+        CHECK(gemmepi_answers_load(context, file) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        if (context->answers.count) {
+            details = details_for(context, &desc);
+            CHECK(details.microseconds <= 0 && strstr(logged, "an answer is not taken"), "%s: %g us; %s",
+                  from, details.microseconds, logged);
+        } else {
+            CHECK(strstr(logged, "change nothing"), "%s", logged);
+        }
+        gemmepi_destroy(context);
+    }
+    free(whole);
+}
+
+/* >>comparing */
+
+static void numbers_agree_where_they_are_about_the_same(void) {
+    gemmepi__view view;
+    float x[64], y[64];
+    int i;
+    memset(&view, 0, sizeof view);
+    view.dtype = GEMMEPI_F32, view.bits = 32;
+    for (i = 0; i < 64; i++)
+        x[i] = y[i] = (float)(i % 2 ? i : -i);
+    CHECK(gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "the same");
+    y[7] *= 1.01f;
+    CHECK(gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "about the same");
+    y[7] = 70;
+    CHECK(!gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "one is off");
+    y[7] = NAN;
+    CHECK(!gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "one is NaN");
+    x[7] = NAN;
+    CHECK(gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "both are NaN");
+    for (i = 0; i < 64; i++)
+        y[i] = 0;
+    CHECK(!gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "nothing was written");
+}
+
+/* >>what is refused */
+
+static void bad_input_is_refused(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_any_desc problem = any(&desc), none;
+    gemmepi_tune_options options;
+    memset(&none, 0, sizeof none);
+    CHECK(gemmepi_tune(NULL, &problem, 1, NULL, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("context"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_tune(context, NULL, 1, NULL, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("problems"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_tune(context, &none, 1, NULL, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("problems[0]"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_tune(context, NULL, 0, NULL, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    memset(&options, 0, sizeof options);
+    options.mode = (gemmepi_tune_mode)7;
+    CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("options.mode is 7"),
+          "%s", gemmepi_last_error());
+    options.mode = GEMMEPI_TUNE_GRAPH, options.milliseconds = -1;
+    CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("milliseconds"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_answers_save(context, NULL) == GEMMEPI_INVALID_ARGUMENT && sentence_has("path"), "%s",
+          gemmepi_last_error());
+    CHECK(gemmepi_answers_load(context, "/nowhere/at/all") == GEMMEPI_FILE_ERROR, "%s", gemmepi_last_error());
+    CHECK(gemmepi_answers_save(context, "/nowhere/at/all") == GEMMEPI_FILE_ERROR, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* Whatever the driver refuses while it is tuned, nothing is left behind. */
+static void a_driver_that_fails_is_told(void) {
+    static const char *const functions[] = {"cuStreamCreate",       "cuMemAlloc_v2",
+                                            "cuEventCreate",        "cuMemcpyHtoDAsync_v2",
+                                            "cuMemcpyDtoHAsync_v2", "cuStreamBeginCapture_v2",
+                                            "cuStreamEndCapture",   "cuGraphInstantiateWithFlags",
+                                            "cuGraphLaunch",        "cuEventRecord",
+                                            "cuEventSynchronize",   "cuEventElapsedTime"};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(functions); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_any_desc problem = any(&desc);
+        take(5, 50, 0);
+        gpu.fails = functions[i], gpu.fail_code = 719;
+        CHECK(gemmepi_tune(context, &problem, 1, NULL, NULL, NULL) == GEMMEPI_CUDA_ERROR, "%s: %s",
+              functions[i], gemmepi_last_error());
+        gpu.fails = NULL;
+        CHECK(gpu.graphs == 0 && gpu.events == 0 && gpu.streams == 0,
+              "%s: %ld graphs, %ld events, %ld streams", functions[i], gpu.graphs, gpu.events, gpu.streams);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+int main(void) {
+    make_places();
+    RUN(the_fastest_way_is_taken);
+    RUN(the_fastest_of_cublaslts_answers_is_taken);
+    RUN(one_shot_calls_take_it_too);
+    RUN(layers_have_their_products_tuned);
+    RUN(each_mode_times_and_the_budget_ends_it);
+    RUN(saved_answers_are_loaded_and_nothing_is_timed);
+    RUN(the_cache_folder_keeps_them_by_itself);
+    RUN(damaged_files_change_nothing);
+    RUN(foreign_files_change_nothing);
+    RUN(crafted_answers_are_not_taken);
+    RUN(numbers_agree_where_they_are_about_the_same);
+    RUN(bad_input_is_refused);
+    RUN(a_driver_that_fails_is_told);
+    empty_folder();
+    return test_finish();
+}
