@@ -12410,11 +12410,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
 static const char *gemmepi__tma_varies(const gemmepi__problem *problem) {
   gemmepi__view a = problem->views[GEMMEPI__A];
   if (a.transposed)
-    return "a is stored transposed, so its lines are as long as m";
+    return "BATCH_INVARIANT: a is stored transposed, and TMA takes it where its lines, of m, are whole units";
   a.lines = 2; /* the rule for one is another */
   return gemmepi__tma_takes(problem, &a, a.bits)
        ? NULL
-       : "TMA takes a at multiples of 16 bytes only, if it has more than one row";
+       : "BATCH_INVARIANT: TMA takes one row of such an a, and no more";
 }
 
 /* Of aux, whether it is written or read. */
@@ -13662,7 +13662,7 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
 
 static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
   (void)problem;
-  return "its shapes divide k among more threads or fewer";
+  return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {

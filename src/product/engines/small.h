@@ -44,7 +44,7 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
 
 static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
     (void)problem;
-    return "its shapes divide k among more threads or fewer";
+    return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
