@@ -83,6 +83,7 @@
    4. An epilogue is one activation or-ed with flags; gemmepi_epilogue has the formula and the order in which they act.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p;
+      desc.flags = GEMMEPI_BATCH_INVARIANT gives a row of d the same bits whatever m is.
    5. A plan does the work of planning once. Running it costs its launches.
           check(gemmepi_plan_matmul(gpu, &desc, &plan));
           check(gemmepi_plan_prepare(plan, stream)); // workspace for runs on this stream
@@ -858,7 +859,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    their largest term for |v| < 5 and 2^-16.5 for |v| < 10; forward GELU_ERF by up to 2^-21 of |v|, from k = 768 on by 2^-18.2.
    Kernels add up to 128 terms of a bias_grad in the accumulator's type, the rest in F64: a term or such a sum out of its range is
    infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
-   A run repeated on the same GPU gives the same bits. Where cuBLASLt's own epilogue is looser than this, another route is taken,
+   A run repeated on the same GPU gives the same bits; with GEMMEPI_BATCH_INVARIANT a row has them whatever m is. Where cuBLASLt's own epilogue is looser than this, another route is taken,
    unless GEMMEPI_RELAXED is set.
    Activations and their derivatives stand at GEMMEPI_NONE. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,

@@ -219,6 +219,49 @@ static void kernels_are_told(void) {
     }
 }
 
+/* >>layers */
+
+static int count_in(const char *text, const char *what) {
+    int count = 0;
+    while ((text = strstr(text, what)) != NULL)
+        count++, text++;
+    return count;
+}
+
+/* Forward is one product; backward has the flag in those of G and dA, as dB is a sum over m. */
+static void layers_hand_it_to_the_products_of_their_rows(void) {
+    const uint64_t gradients = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
+    static const struct {
+        uint64_t flags;
+        int backward, products;
+    } cases[] = {
+        {GEMMEPI_LINEAR_SAVED, 0, 1},
+        {GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB, 1, 1},
+        {GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DA, 1, 2},
+        {GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DB, 1, 1}};
+    static char text[16384];
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_linear_desc desc;
+        gemmepi_plan *plan = NULL;
+        memset(&desc, 0, sizeof desc);
+        desc.m = 300, desc.n = 512, desc.k = 256, desc.a.dtype = GEMMEPI_BF16, desc.b.transposed = 1;
+        desc.activation = GEMMEPI_SILU;
+        desc.flags =
+            (cases[i].backward ? cases[i].flags : cases[i].flags & ~gradients) | GEMMEPI_BATCH_INVARIANT;
+        CHECK((cases[i].backward ? gemmepi_plan_linear_backward(context, &desc, &plan)
+                                 : gemmepi_plan_linear(context, &desc, &plan)) == GEMMEPI_OK,
+              "%d: %s", (int)i, gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        CHECK(count_in(text, ", batch-invariant") == cases[i].products, "%d: %s", (int)i, text);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 /* >>what is refused */
 
 static void routes_that_are_left_out_are_missed_in_words(void) {
@@ -283,6 +326,7 @@ int main(void) {
     keep_libraries_open();
     RUN(the_choice_does_not_depend_on_m);
     RUN(kernels_are_told);
+    RUN(layers_hand_it_to_the_products_of_their_rows);
     RUN(routes_that_are_left_out_are_missed_in_words);
     RUN(an_m_that_fused_does_not_take_is_refused);
     RUN(a_pointer_of_less_alignment_does_not_take_another_kernel);
