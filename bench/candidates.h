@@ -30,8 +30,8 @@ enum {
 };
 
 #define CANDIDATES_SECONDS          0.015 /* of rounds, for each */
-#define CANDIDATES_BURST_LEAST      30    /* microseconds: what takes less has the clock of a burst in a graph, too */
-#define CANDIDATES_BURST_MOST       1.35  /* of the fastest in a graph, for those that are timed in a burst */
+#define CANDIDATES_BURST_LEAST      30 /* microseconds: what takes less has the clock of a burst in a graph, too */
+#define CANDIDATES_BURST_MOST       1.35 /* of the fastest in a graph, for those that are timed in a burst */
 #define CANDIDATES_PLAIN_OPERATIONS 2e9
 
 /* >>which there are */

@@ -554,7 +554,8 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
               "%s", gemmepi_last_error());
         args.bias_grad = desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? sums_memory : NULL;
         plan = plan_as(&desc, &c, 1, sums_columns ? 32 : 0);
-        CHECK(plan != NULL || (c.small && c.small->tile_n % GEMMEPI__RUN), "shape %d does not take it", which);
+        CHECK(plan != NULL || (c.small && c.small->tile_n % GEMMEPI__RUN), "shape %d does not take it",
+              which);
         CHECK(!plan || gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
             for (i = 0; i < CHAIN; i++) {
