@@ -289,10 +289,10 @@ typedef uint64_t gemmepi_epilogue;
 #define GEMMEPI_ACCUMULATE 0x20000000ull
 
 /* A row of D and of AUX has the same bits whatever m is and wherever in it the row stands (in column-major order a column, whatever n
-   is), on one GPU and one version of gemmepi and NVRTC, if nothing else of desc changes but what lies between items. Runs with other
-   scalars than alpha 1 and no c agree among themselves. bias_grad and amax are sums and maxima over rows, and not meant. One kernel of
-   gemmepi's, told by types, layouts and alignment alone, takes all m: what is faster for some of them is left out, and explain says how
-   much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
+   is), on one GPU with the same gemmepi, NVRTC and driver, where desc changes in m and what follows from it alone: strides of items,
+   and ld of a transposed a. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all rows,
+   and not meant. One kernel of gemmepi's, told by types, layouts and alignment alone, takes all m: what is faster for some of them is
+   left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
 #define GEMMEPI_BATCH_INVARIANT 0x40000000ull
 
 /* A matrix operand. */
