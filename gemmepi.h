@@ -83,6 +83,7 @@
    4. An epilogue is one activation or-ed with flags; gemmepi_epilogue has the formula and the order in which they act.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p;
+      desc.flags = GEMMEPI_BATCH_INVARIANT gives a row of d the same bits whatever m is.
    5. A plan does the work of planning once. Running it costs its launches.
           check(gemmepi_plan_matmul(gpu, &desc, &plan));
           check(gemmepi_plan_prepare(plan, stream)); // workspace for runs on this stream
@@ -410,6 +411,13 @@ typedef uint64_t gemmepi_epilogue;
    BIAS_GRAD adds to y. */
 #define GEMMEPI_ACCUMULATE 0x20000000ull
 
+/* A row of D and of AUX has the same bits whatever m is and wherever in it the row stands (in column-major order a column, whatever n
+   is), on one GPU with the same gemmepi, NVRTC and driver, where desc changes in m and what follows from it alone: strides of items,
+   and ld of a transposed a. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all rows,
+   and not meant. One kernel of gemmepi's, told by types, layouts and alignment alone, takes all m: what is faster for some of them is
+   left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
+#define GEMMEPI_BATCH_INVARIANT 0x40000000ull
+
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
     gemmepi_dtype dtype; /* 0: see gemmepi_matmul_desc */
@@ -446,7 +454,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_order order;     /* of all matrices; 0: row-major */
     gemmepi_compute compute; /* 0: by the operands' dtype */
     gemmepi_epilogue epilogue;
-    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE */
+    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE, BATCH_INVARIANT */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -460,7 +468,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_vector bias_grad; /* read only with one of the BGRADs */
 
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
-       plans, what the pointers have for gemmepi_matmul. An element's size in any case */
+       plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
     size_t alignment;
 } gemmepi_matmul_desc;
 
@@ -582,7 +590,8 @@ typedef struct gemmepi_elementwise_args {
 
 /* >>layers */
 
-/* Flags of a layer, beside RELAXED and FAST_ACCUMULATION. Those of gradients say what gemmepi_linear_backward makes. */
+/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION and BATCH_INVARIANT, which is of y, preact and da (where a is not stored
+   transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
 #define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
 #define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
 #define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
@@ -626,7 +635,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_order order;         /* of all matrices; 0: row-major */
     gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
     gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
-    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -870,7 +879,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    their largest term for |v| < 5 and 2^-16.5 for |v| < 10; forward GELU_ERF by up to 2^-21 of |v|, from k = 768 on by 2^-18.2.
    Kernels add up to 128 terms of a bias_grad in the accumulator's type, the rest in F64: a term or such a sum out of its range is
    infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
-   A run repeated on the same GPU gives the same bits. Where cuBLASLt's own epilogue is looser than this, another route is taken,
+   A run repeated on the same GPU gives the same bits; with GEMMEPI_BATCH_INVARIANT a row has them whatever m is. Where cuBLASLt's own epilogue is looser than this, another route is taken,
    unless GEMMEPI_RELAXED is set.
    Activations and their derivatives stand at GEMMEPI_NONE. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
@@ -3102,6 +3111,7 @@ static const gemmepi__flag_row gemmepi__flags[] = {
   {GEMMEPI_AMAX_D, "AMAX_D", GEMMEPI__OF_PRODUCT},
   {GEMMEPI_AMAX_AUX, "AMAX_AUX", GEMMEPI__OF_PRODUCT},
   {GEMMEPI_ACCUMULATE, "ACCUMULATE", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_ELEMENTWISE},
+  {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
   {GEMMEPI_CAST_SCALE, "CAST_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_Y_SCALE, "CAST_Y_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_AMAX, "CAST_AMAX", GEMMEPI__OF_ELEMENTWISE},
@@ -3621,6 +3631,10 @@ static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
   return problem->n / gemmepi__halves_in(problem);
 }
 
+static int gemmepi__is_invariant(const gemmepi__problem *problem) {
+  return (problem->flags & GEMMEPI_BATCH_INVARIANT) != 0;
+}
+
 static int64_t gemmepi__callers_m(const gemmepi__problem *problem) {
   return problem->exchanged ? problem->n : problem->m;
 }
@@ -3896,6 +3910,8 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   view->alignment = gemmepi__alignment_for(problem, view);
   if (!status)
     status = gemmepi__check_view(view, name, problem->batch);
+  if (gemmepi__is_invariant(problem) && view->lines == 1 && matrix->ld > 0 && matrix->ld <= GEMMEPI__MAX_ELEMENTS)
+    view->ld = matrix->ld; /* a row alone is treated as it is among others */
   if (!status)
     status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
       operand == GEMMEPI__B ? rows : columns);
@@ -4207,6 +4223,11 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
 }
 
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
+
+/* Of a call without a plan, whose pointers have so much: where a row's place must not decide, it is not theirs that counts. */
+static size_t gemmepi__alignment_wanted(uint64_t flags, size_t of_pointers) {
+  return flags & GEMMEPI_BATCH_INVARIANT ? GEMMEPI__DEFAULT_ALIGNMENT : of_pointers;
+}
 
 static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogue_needs *needs) {
   const gemmepi__view *views = problem->views;
@@ -8063,7 +8084,7 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2)\nif(ALIGNED&&valid>place(i+1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from+place(i));\nelse if(!(ALIGNED&&WHOLE))\nread.at[i/2]=words_of(read_elements<2>(from+place(i),valid-place(i)));\n}else{\n"
 "read.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>DEVICE void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i+1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>DEVICE void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nRun<T,2>pair={run.at[i],run.at[i+1]};\nif(ALIGNED&&valid>place(i+1)){\n*reinterpret_cast<Words<T,2> *>(to+place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i+1))\nto[place(i+1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\nDEVICE void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\n"
-"to_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\nDEVICE void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\nLOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>DEVICE u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
+"to_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\nDEVICE void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\n!GEMMEPI_INVARIANT&&LOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>DEVICE u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
 "DEVICE void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i+=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\nDEVICE bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\nDEVICE Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
 {"epilogue_mask.cuh",
 {
@@ -8072,10 +8093,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "for(int i=0;column+i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
 {"epilogue_parameters.cuh",
 {
-"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n"
-"#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\n"
-"constexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\n"
-"constexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\n#if GEMMEPI_EXTRAS\nconst gemmepi__kernel_matrix*extras;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n"
+"#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\n"
+"constexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\n"
+"constexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\n#if GEMMEPI_EXTRAS\nconst gemmepi__kernel_matrix*extras;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
@@ -8905,6 +8926,10 @@ static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gem
   return gemmepi__nvrtc_failed(nvrtc, result, "taking the machine code");
 }
 
+/* In a prologue: products and sums are rounded one by one, as they are written. Else the compiler joins some of them, in one kernel
+ other ones than in the next. */
+#define GEMMEPI__AS_WRITTEN "#define GEMMEPI_INVARIANT 1\n"
+
 /* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
  report of registers and memory), are the caller's, from the allocator. */
 static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
@@ -8914,7 +8939,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   gemmepi__headers headers;
   gemmepi_status status;
   char arch[48], *text, *messages;
-  const char *options[4];
+  const char *options[5];
   int count = 2, result;
   image->data = image->ptx = NULL;
   if (log)
@@ -8929,6 +8954,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->name);
   options[0] = arch;
   options[1] = "--std=c++17";
+  if (strstr(prologue, GEMMEPI__AS_WRITTEN))
+    options[count++] = "--fmad=false";
   if (log && !target->is_ptx)
     options[count++] = "--ptxas-options=-v";
   if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */
@@ -12228,11 +12255,11 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
 #define GEMMEPI__SHORT_SUM_ROWS 64
 
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
- where it cancels the activation, and in sums of few values. */
+ where it cancels the activation, and in sums of few values (where m may not decide, in all sums). */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
   return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
      gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-     (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
+     (gemmepi__has(problem, GEMMEPI_BGRAD) && (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
@@ -12285,6 +12312,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
   if (gemmepi__has_long_sums(problem))
     gemmepi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
   gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
+  if (gemmepi__is_invariant(problem))
+    gemmepi__append(text, GEMMEPI__AS_WRITTEN);
   if (gemmepi__mask_is_aligned(problem))
     gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
   if (gemmepi__extras(problem))
@@ -12762,6 +12791,8 @@ typedef struct gemmepi__candidate {
 typedef struct gemmepi__candidates {
   int count;
   gemmepi__candidate list[GEMMEPI__MOST_CANDIDATES];
+  gemmepi__candidate
+    without_flag; /* with BATCH_INVARIANT: what is best without it; its route 0: nothing is */
 } gemmepi__candidates;
 
 /* What every route is asked for candidates of. */
@@ -12870,6 +12901,9 @@ typedef struct gemmepi__engine {
   double margin;
   /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
   const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
+  /* With BATCH_INVARIANT: why it would not give all m the same bits, or NULL; without it, it does. What it says must not depend on m,
+   nor may the rule where it says nothing. */
+  const char *(*varies)(const gemmepi__problem *problem);
   /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
   void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__candidate *candidate);
   /* How many shapes there are, and the microseconds that the candidate's takes in its parts: NEVER where that does not take the
@@ -12989,6 +13023,17 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
   if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
     return "TMA takes the second half of b at a multiple of 16 bytes only";
   return gemmepi__extents_rule(problem);
+}
+
+/* Why TMA would take A at some m alone, or NULL. */
+static const char *gemmepi__tma_varies(const gemmepi__problem *problem) {
+  gemmepi__view a = problem->views[GEMMEPI__A];
+  if (a.transposed)
+    return "BATCH_INVARIANT: a is stored transposed, and TMA takes it where its lines, of m, are whole units";
+  a.lines = 2; /* the rule for one is another */
+  return gemmepi__tma_takes(problem, &a, a.bits)
+       ? NULL
+       : "BATCH_INVARIANT: TMA takes one row of such an a, and no more";
 }
 
 /* Of aux, whether it is written or read. */
@@ -13173,16 +13218,22 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
        : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
-/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
- anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. */
-static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
+static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
   const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+  return (problem->epilogue & anew) == anew;
+}
+
+/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
+ anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. Where all shapes are to give the
+ same bits, only such gates do, and take no shape that does not. */
+static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
   uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
   if (!sm90->applied || sm90->shape.parts > 1)
     return 0;
-  if ((epilogue & anew) == anew && sm90->shape.tile_n <= 128)
+  if (gemmepi__makes_gate_anew(problem) && sm90->shape.tile_n <= 128)
     return 1;
-  return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
+  return !gemmepi__is_invariant(problem) &&
+     (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
      (!gemmepi__activation_costs(epilogue) || gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
      !gemmepi__wants_exact(problem) && sm90->shape.tile_n <= 128 &&
      !gemmepi__loads_bias_ahead(problem, sm90);
@@ -13216,12 +13267,19 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
        !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
+/* Whether sums have the bits that the shape for everything gives them. */
+static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  return shape->parts == 1 && (shape->tile_n <= 128 || !gemmepi__makes_gate_anew(problem));
+}
+
 /* What shapes of few registers, and units of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
   int staged = gemmepi__sm90_moved(problem);
   int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
     gemmepi__aux_is_mask(problem->epilogue));
+  if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
+    return 0;
   if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
     !applied || !all_staged || !gemmepi__lean_takes_sums(problem) || gemmepi__wants_exact(problem) ||
     gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
@@ -13746,6 +13804,7 @@ static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
         GEMMEPI__HAS_SM90,
         1,
         gemmepi__tma_rule,
+        gemmepi__tma_varies,
         gemmepi__sm90_choose,
         GEMMEPI__COUNT(gemmepi__sm90_shapes),
         gemmepi__sm90_estimate,
@@ -13952,14 +14011,15 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
      (cut->parts > 1 ? gemmepi__pass_microseconds(context, problem, cut->parts) : gemmepi__sums_microseconds(problem));
 }
 
-/* Whether k has so many parts of two stages, and there are not already as many tiles as run at a time. problem: the kernel's */
+/* Whether k has so many parts of two stages, and there are not already as many tiles as run at a time, of which m must not decide.
+ problem: the kernel's */
 static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
   int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
   int64_t of_stage = gemmepi__stage_k(problem);
   int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
-  return cut->parts == 1 ||
-     (problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+  return cut->parts == 1 || (!gemmepi__is_invariant(problem) && problem->k >= 2 * of_stage * cut->parts &&
+    tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -14211,6 +14271,7 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
         GEMMEPI__HAS_SM80,
         0.9,
         gemmepi__sm80_rule,
+        NULL,
         gemmepi__sm80_choose,
         GEMMEPI__COUNT(gemmepi__sm80_shapes),
         gemmepi__sm80_estimate,
@@ -14257,6 +14318,11 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
     return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
   return NULL;
+}
+
+static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
+  (void)problem;
+  return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
@@ -14431,6 +14497,7 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
         GEMMEPI__HAS_SM80,
         1,
         gemmepi__small_rule,
+        gemmepi__small_varies,
         gemmepi__small_choose,
         GEMMEPI__COUNT(gemmepi__small_shapes),
         gemmepi__small_estimate,
@@ -14452,6 +14519,17 @@ typedef union gemmepi__built {
 
 static const gemmepi__engine *const gemmepi__engines[] = {GEMMEPI__ENGINES(GEMMEPI__ENGINE_OF)};
 
+/* Why the engine does not take the problem, or NULL. taken: one before it does, which with BATCH_INVARIANT is for all m. */
+static const char *gemmepi__engine_refusal(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__engine *row, int taken) {
+  const char *refusal = row->is_there ? row->rule(context, problem) : "left out of this program";
+  if (!refusal && gemmepi__is_invariant(problem) && row->varies)
+    refusal = row->varies(problem);
+  if (!refusal && gemmepi__is_invariant(problem) && taken)
+    refusal = "BATCH_INVARIANT: one kernel takes all m";
+  return refusal;
+}
+
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__candidate *like, double copying, gemmepi__candidates *candidates) {
@@ -14464,7 +14542,7 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
     *added = *like;
     added->engine = engine;
     added->parts = 1;
-    added->refusal = row->is_there ? row->rule(context, problem) : "left out of this program";
+    added->refusal = gemmepi__engine_refusal(context, problem, row, least < GEMMEPI__NEVER);
     if (added->refusal)
       continue;
     row->choose(context, problem, added);
@@ -15624,11 +15702,18 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
+/* In units of 16 bytes alone, or side by side, too. Where m may not decide whether a copy pays there is none. */
+static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
+  if (gemmepi__is_invariant(problem))
+    return 0;
+  return gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+}
+
 /* By every engine, with the operands as they lie and copied in the ways that help. */
 static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
   const gemmepi_context *context = wanted->context;
   const gemmepi__problem *problem = wanted->problem;
-  int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+  int side_by_side, ways = gemmepi__ways_to_copy(context, problem);
   gemmepi__problem packed;
   gemmepi__candidate like;
   memset(&like, 0, sizeof like);
@@ -16078,16 +16163,34 @@ typedef char gemmepi__candidates_fit[GEMMEPI__COUNT(gemmepi__routes) + 3 * GEMME
 static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
         GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
 
-/* Why config.routes or the rule keeps the problem from a route, or NULL. */
+/* With BATCH_INVARIANT: why the route would not give a row the same bits at all m, or NULL. The route fused takes what its kernels take,
+ and the route plain, whose kernel has one shape, all else: the extent of m does not tell. */
+static const char *gemmepi__route_varies(const gemmepi__wanted *wanted, gemmepi_route route) {
+  gemmepi__problem of_one_row;
+  if (!gemmepi__is_invariant(wanted->problem) || route == GEMMEPI_ROUTE_FUSED)
+    return NULL;
+  if (route != GEMMEPI_ROUTE_PLAIN)
+    return "BATCH_INVARIANT: cuBLASLt's algorithm, and with it the bits of a row, depends on m";
+  of_one_row = *wanted->problem;
+  of_one_row.m = 1;
+  return gemmepi__fused_rule(wanted->context, &of_one_row)
+       ? NULL
+       : "BATCH_INVARIANT: the route fused takes all m of such a product";
+}
+
+/* Why config.routes, BATCH_INVARIANT or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
+  const char *varies = gemmepi__route_varies(wanted, row->id);
   if (wanted->context->routes && !(wanted->context->routes >> row->id & 1))
     return "config.routes leaves it out";
+  if (varies)
+    return varies;
   return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 
-/* All ways to run the problem, and why others cannot. applied: runs alone whose alpha is 1 and which have no C. */
-static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
-  gemmepi__candidates *candidates) {
+/* All ways to run the problem, and why others cannot. */
+static void gemmepi__enumerate_as_flagged(const gemmepi_context *context, const gemmepi__problem *problem,
+  int applied, gemmepi__candidates *candidates) {
   gemmepi__wanted wanted;
   size_t i;
   wanted.context = context;
@@ -16104,6 +16207,22 @@ static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__pr
     else if (row->enumerate)
       row->enumerate(&wanted, candidates);
   }
+}
+
+/* The same, and with BATCH_INVARIANT what would be taken without it. applied: runs alone whose alpha is 1 and which have no C. */
+static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
+  gemmepi__candidates *candidates) {
+  gemmepi__problem varying = *problem;
+  const gemmepi__candidate *least;
+  memset(&candidates->without_flag, 0, sizeof candidates->without_flag);
+  if (gemmepi__is_invariant(problem)) {
+    varying.flags &= ~(uint64_t)GEMMEPI_BATCH_INVARIANT;
+    gemmepi__enumerate_as_flagged(context, &varying, applied, candidates);
+    least = gemmepi__least(candidates);
+    if (least)
+      candidates->without_flag = *least;
+  }
+  gemmepi__enumerate_as_flagged(context, problem, applied, candidates);
 }
 /* What tuning found: for a problem the candidate that was fastest. The context keeps them, and a plan takes its problem's if it may. In
  text an answer is a line, which the cache folder and files hold. */
@@ -16777,7 +16896,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__normalise(desc, gemmepi__alignment_of(args), &problem);
+  status = gemmepi__normalise(desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)), &problem);
   if (status)
     return status;
   status = gemmepi__get_plan(context, &problem, &plan);
@@ -16835,9 +16954,10 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
     (long long)problem->k, (long long)problem->batch);
   gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-  gemmepi__append(text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+  gemmepi__append(text, "%s%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
-    problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
+    problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
+    gemmepi__is_invariant(problem) ? ", batch-invariant" : "", (int)problem->alignment,
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
     if (operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA)
@@ -16904,6 +17024,24 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi__explain_candidates(text, plan);
 }
 
+/* That BATCH_INVARIANT holds, and what it costs, where that is known. */
+static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__candidate *without = &plan->candidates.without_flag;
+  const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
+  if (!gemmepi__is_invariant(&plan->problem))
+    return;
+  gemmepi__append(text, "  BATCH_INVARIANT: a row has the same bits whatever m is\n");
+  if (!taken || without->route == GEMMEPI_ROUTE_EMPTY)
+    return;
+  if (without->microseconds <= 0 || taken->microseconds <= 0) {
+    gemmepi__append(text, "  without it %s would be tried first; what that takes is not known\n",
+      gemmepi__route_names[without->route]);
+    return;
+  }
+  gemmepi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
+  gemmepi__explain_candidate(text, &plan->problem, without);
+}
+
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   gemmepi_plan_details details;
   gemmepi__matmul_info(plan, &details);
@@ -16912,6 +17050,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
   if (plan->tuned_microseconds > 0)
     gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
       plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
+  gemmepi__explain_invariance(text, plan);
   if (plan->route->enumerate)
     gemmepi__explain_others(text, plan);
 }
@@ -17162,6 +17301,9 @@ static gemmepi_matrix gemmepi__dense_matrix(gemmepi_dtype dtype, int64_t lines, 
   return matrix;
 }
 
+/* What a layer and its product have in common. */
+#define GEMMEPI__LAYERS_PRODUCT_FLAGS (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT)
+
 static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *layer) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
@@ -17171,7 +17313,7 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
   desc.batch = layer->batch;
   desc.compute = layer->compute;
   desc.epilogue = layer->activation;
-  desc.flags = layer->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+  desc.flags = layer->flags & GEMMEPI__LAYERS_PRODUCT_FLAGS;
   desc.has_parameter = layer->has_parameter;
   desc.activation_parameter = layer->activation_parameter;
   desc.a = layer->a;
@@ -17286,6 +17428,11 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
       gemmepi__layer_name(task, tensor), matrix->transposed, matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+  if (is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+      "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
+      "rows then depend on m; leave one of the flags out",
+      task->exchanged ? "DB" : "DA", gemmepi__layer_name(task, GEMMEPI__L_A));
   if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
       gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
@@ -17302,6 +17449,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
   desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
   desc.d = *matrix;
   desc.d.transposed = 0;
+  desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;
   desc.alignment = layer->alignment;
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
@@ -17429,8 +17577,9 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
   task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
   task->epilogue = layer.activation;
   task->compute = (int32_t)layer.compute;
-  task->flags = backward ? layer.flags
-        : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+  task->flags =
+    backward ? layer.flags
+        : layer.flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
   status = gemmepi__take_forward(&layer, backward, alignment, task);
   if (!status)
     status = gemmepi__check_batch_form(&layer, task, backward);
@@ -17703,7 +17852,7 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
   desc.n = n;
   desc.k = k;
   desc.batch = batch;
-  desc.flags = task->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+  desc.flags = task->flags & GEMMEPI__LAYERS_PRODUCT_FLAGS;
   desc.alignment = (size_t)task->alignment;
   return desc;
 }
@@ -17934,7 +18083,7 @@ static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemme
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
   gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
   gemmepi_status status;
-  desc.flags = 0;
+  desc.flags &= GEMMEPI_BATCH_INVARIANT;
   desc.epilogue = task->epilogue;
   if (!gemmepi__is_affine(task->epilogue)) {
     desc.epilogue |= GEMMEPI_BACKWARD;
@@ -18006,11 +18155,11 @@ static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int ten
   gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
   desc->d = gemmepi__layer_matrix(task, tensor);
   desc->d.transposed = 0;
-  desc->flags = 0;
+  desc->flags = is_da ? task->flags & GEMMEPI_BATCH_INVARIANT : 0; /* dB is a sum over m */
   step->sources[GEMMEPI__D] = (int8_t)tensor;
   step->accumulates = (task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
   if (step->accumulates) {
-    desc->flags = GEMMEPI_ACCUMULATE;
+    desc->flags |= GEMMEPI_ACCUMULATE;
     step->sources[GEMMEPI__C] = (int8_t)tensor;
   }
   return step;
@@ -18494,7 +18643,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_layer(desc, backward, gemmepi__alignment_of_layer(args, backward), &task);
+  status = gemmepi__take_layer(desc, backward,
+    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(args, backward)), &task);
   if (status)
     return status;
   kept = gemmepi__find_kept(context, &task, sizeof task);

@@ -127,6 +127,8 @@ static void append_dtype(gemmepi__text *text, int dtype) {
     append_lower(text, gemmepi__dtype((gemmepi_dtype)dtype)->name);
 }
 
+static int is_invariant; /* what is added now has BATCH_INVARIANT */
+
 static gemmepi_matmul_desc new_desc(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype results,
                                     gemmepi_epilogue epilogue) {
     gemmepi_matmul_desc desc;
@@ -137,6 +139,7 @@ static gemmepi_matmul_desc new_desc(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dt
     desc.a.dtype = a;
     desc.b.dtype = b;
     desc.d.dtype = results;
+    desc.flags = is_invariant ? GEMMEPI_BATCH_INVARIANT : 0;
     return desc;
 }
 
@@ -152,7 +155,7 @@ static void append_results(gemmepi__text *text, const gemmepi_matmul_desc *desc)
     gemmepi__append_epilogue(&word, desc->epilogue);
     gemmepi__append(text, "_");
     append_lower(text, epilogue_name);
-    gemmepi__append(text, "%s", has_row_factor ? "_row_factor" : "");
+    gemmepi__append(text, "%s%s", has_row_factor ? "_row_factor" : "", is_invariant ? "_invariant" : "");
 }
 
 static void normalise(const gemmepi_matmul_desc *desc, const char *name, gemmepi__problem *problem) {
@@ -978,6 +981,39 @@ static void list_row_factors(void) {
     has_row_factor = 0;
 }
 
+/* With BATCH_INVARIANT, where the bias comes after all sums but those of a gate made anew, in every shape by turns; --all: each. */
+static void list_invariant(void) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD, gate = GEMMEPI_SILU | GEMMEPI_GATED;
+    const gemmepi_epilogue of[] = {GEMMEPI_BIAS,
+                                   GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                   GEMMEPI_GELU_ERF | GEMMEPI_BIAS,
+                                   GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                   GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+                                   gate | GEMMEPI_BIAS,
+                                   gate | back,
+                                   gate | back | GEMMEPI_UPSTREAM | GEMMEPI_BIAS,
+                                   GEMMEPI_GELU_TANH | back,
+                                   GEMMEPI_GELU_ERF | back | GEMMEPI_BGRAD};
+    int i, shape, count = (int)GEMMEPI__COUNT(of);
+    is_invariant = 1;
+    few_archs = 1;
+    for (i = 0; i < count; i++) {
+        gemmepi_dtype type = i & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
+        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
+            if (takes_all || (shape + i) % 4 == 0)
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT, of[i], shape, (shape + i) % 4, shape % 3 != 0);
+        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes); shape++)
+            if (takes_all || (shape + i) % 6 == 0) {
+                add_mma(type, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, of[i], shape, i % 4, 16, 1);
+                add_mma(GEMMEPI_F32, i & 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32,
+                        GEMMEPI_DTYPE_DEFAULT, of[i], shape, i % 4, 16, 1);
+            }
+    }
+    for (i = 0; i < (int)GEMMEPI__COUNT(products); i += 9)
+        add_plain(&products[i]);
+    is_invariant = 0;
+}
+
 static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                            GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
@@ -986,6 +1022,7 @@ static void list_kernels(void) {
     list_fused();
     list_mma();
     list_row_factors();
+    list_invariant();
     list_small();
     few_archs = 1;
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {

@@ -80,6 +80,7 @@
    4. An epilogue is one activation or-ed with flags; gemmepi_epilogue has the formula and the order in which they act.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p;
+      desc.flags = GEMMEPI_BATCH_INVARIANT gives a row of d the same bits whatever m is.
    5. A plan does the work of planning once. Running it costs its launches.
           check(gemmepi_plan_matmul(gpu, &desc, &plan));
           check(gemmepi_plan_prepare(plan, stream)); // workspace for runs on this stream

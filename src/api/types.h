@@ -289,6 +289,13 @@ typedef uint64_t gemmepi_epilogue;
    BIAS_GRAD adds to y. */
 #define GEMMEPI_ACCUMULATE 0x20000000ull
 
+/* A row of D and of AUX has the same bits whatever m is and wherever in it the row stands (in column-major order a column, whatever n
+   is), on one GPU with the same gemmepi, NVRTC and driver, where desc changes in m and what follows from it alone: strides of items,
+   and ld of a transposed a. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all rows,
+   and not meant. One kernel of gemmepi's, told by types, layouts and alignment alone, takes all m: what is faster for some of them is
+   left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
+#define GEMMEPI_BATCH_INVARIANT 0x40000000ull
+
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
     gemmepi_dtype dtype; /* 0: see gemmepi_matmul_desc */
@@ -325,7 +332,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_order order;     /* of all matrices; 0: row-major */
     gemmepi_compute compute; /* 0: by the operands' dtype */
     gemmepi_epilogue epilogue;
-    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE */
+    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE, BATCH_INVARIANT */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -339,7 +346,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_vector bias_grad; /* read only with one of the BGRADs */
 
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
-       plans, what the pointers have for gemmepi_matmul. An element's size in any case */
+       plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
     size_t alignment;
 } gemmepi_matmul_desc;
 
@@ -461,7 +468,8 @@ typedef struct gemmepi_elementwise_args {
 
 /* >>layers */
 
-/* Flags of a layer, beside RELAXED and FAST_ACCUMULATION. Those of gradients say what gemmepi_linear_backward makes. */
+/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION and BATCH_INVARIANT, which is of y, preact and da (where a is not stored
+   transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
 #define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
 #define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
 #define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
@@ -505,7 +513,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_order order;         /* of all matrices; 0: row-major */
     gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
     gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
-    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 

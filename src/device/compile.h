@@ -125,6 +125,10 @@ static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gem
     return gemmepi__nvrtc_failed(nvrtc, result, "taking the machine code");
 }
 
+/* In a prologue: products and sums are rounded one by one, as they are written. Else the compiler joins some of them, in one kernel
+   other ones than in the next. */
+#define GEMMEPI__AS_WRITTEN "#define GEMMEPI_INVARIANT 1\n"
+
 /* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
    report of registers and memory), are the caller's, from the allocator. */
 static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
@@ -135,7 +139,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     gemmepi__headers headers;
     gemmepi_status status;
     char arch[48], *text, *messages;
-    const char *options[4];
+    const char *options[5];
     int count = 2, result;
     image->data = image->ptx = NULL;
     if (log)
@@ -150,6 +154,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->name);
     options[0] = arch;
     options[1] = "--std=c++17";
+    if (strstr(prologue, GEMMEPI__AS_WRITTEN))
+        options[count++] = "--fmad=false";
     if (log && !target->is_ptx)
         options[count++] = "--ptxas-options=-v";
     if (log && nvrtc->version >= 12090) /* what NVRTC finds in its own cache comes without a report */

@@ -95,7 +95,7 @@ struct Saved {
 
 // LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() holds, as they nearly always are.
 constexpr bool LOOKS_NEAR =
-    LOADS_AUX && sizeof(GEMMEPI_AUX_TYPE) == 2 && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;
+    !GEMMEPI_INVARIANT && LOADS_AUX && sizeof(GEMMEPI_AUX_TYPE) == 2 && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;
 // Two of a number that T, of 16 bits, has exactly.
 template <class T> __device__ inline u32 pair_of(float x) {
     u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));

@@ -24,6 +24,9 @@
 #ifndef GEMMEPI_APPLIED
 #define GEMMEPI_APPLIED 0 // 1: alpha is 1 and there is no C, known beforehand
 #endif
+#ifndef GEMMEPI_INVARIANT
+#define GEMMEPI_INVARIANT 0 // 1: what is computed of a row does not depend on the rows beside it
+#endif
 #ifndef GEMMEPI_WHOLE
 #define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
 #endif

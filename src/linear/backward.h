@@ -40,7 +40,7 @@ static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemme
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
     gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
     gemmepi_status status;
-    desc.flags = 0;
+    desc.flags &= GEMMEPI_BATCH_INVARIANT;
     desc.epilogue = task->epilogue;
     if (!gemmepi__is_affine(task->epilogue)) {
         desc.epilogue |= GEMMEPI_BACKWARD;
@@ -113,11 +113,11 @@ static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int ten
     gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
     desc->d = gemmepi__layer_matrix(task, tensor);
     desc->d.transposed = 0;
-    desc->flags = 0;
+    desc->flags = is_da ? task->flags & GEMMEPI_BATCH_INVARIANT : 0; /* dB is a sum over m */
     step->sources[GEMMEPI__D] = (int8_t)tensor;
     step->accumulates = (task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
     if (step->accumulates) {
-        desc->flags = GEMMEPI_ACCUMULATE;
+        desc->flags |= GEMMEPI_ACCUMULATE;
         step->sources[GEMMEPI__C] = (int8_t)tensor;
     }
     return step;

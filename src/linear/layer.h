@@ -245,6 +245,9 @@ static gemmepi_matrix gemmepi__dense_matrix(gemmepi_dtype dtype, int64_t lines, 
     return matrix;
 }
 
+/* What a layer and its product have in common. */
+#define GEMMEPI__LAYERS_PRODUCT_FLAGS (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT)
+
 static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *layer) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -254,7 +257,7 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
     desc.batch = layer->batch;
     desc.compute = layer->compute;
     desc.epilogue = layer->activation;
-    desc.flags = layer->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+    desc.flags = layer->flags & GEMMEPI__LAYERS_PRODUCT_FLAGS;
     desc.has_parameter = layer->has_parameter;
     desc.activation_parameter = layer->activation_parameter;
     desc.a = layer->a;
@@ -377,6 +380,12 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
             "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
             gemmepi__layer_name(task, tensor), matrix->transposed,
             matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+    if (is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
+            "rows then depend on m; leave one of the flags out",
+            task->exchanged ? "DB" : "DA", gemmepi__layer_name(task, GEMMEPI__L_A));
     if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
                              gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
@@ -395,6 +404,7 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
     desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     desc.d = *matrix;
     desc.d.transposed = 0;
+    desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;
     desc.alignment = layer->alignment;
     status = gemmepi__normalise(&desc, alignment, &problem);
     if (status)
@@ -538,9 +548,9 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
     task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
     task->epilogue = layer.activation;
     task->compute = (int32_t)layer.compute;
-    task->flags = backward ? layer.flags
-                           : layer.flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION |
-                                            GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+    task->flags =
+        backward ? layer.flags
+                 : layer.flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
     status = gemmepi__take_forward(&layer, backward, alignment, task);
     if (!status)
         status = gemmepi__check_batch_form(&layer, task, backward);

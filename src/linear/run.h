@@ -271,7 +271,10 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__take_layer(desc, backward, gemmepi__alignment_of_layer(args, backward), &task);
+    status = gemmepi__take_layer(
+        desc, backward,
+        gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(args, backward)),
+        &task);
     if (status)
         return status;
     kept = gemmepi__find_kept(context, &task, sizeof task);

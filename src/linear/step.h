@@ -180,7 +180,7 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
     desc.n = n;
     desc.k = k;
     desc.batch = batch;
-    desc.flags = task->flags & (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+    desc.flags = task->flags & GEMMEPI__LAYERS_PRODUCT_FLAGS;
     desc.alignment = (size_t)task->alignment;
     return desc;
 }

@@ -98,6 +98,10 @@ static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
     return problem->n / gemmepi__halves_in(problem);
 }
 
+static int gemmepi__is_invariant(const gemmepi__problem *problem) {
+    return (problem->flags & GEMMEPI_BATCH_INVARIANT) != 0;
+}
+
 static int64_t gemmepi__callers_m(const gemmepi__problem *problem) {
     return problem->exchanged ? problem->n : problem->m;
 }
@@ -400,6 +404,9 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     view->alignment = gemmepi__alignment_for(problem, view);
     if (!status)
         status = gemmepi__check_view(view, name, problem->batch);
+    if (gemmepi__is_invariant(problem) && view->lines == 1 && matrix->ld > 0 &&
+        matrix->ld <= GEMMEPI__MAX_ELEMENTS)
+        view->ld = matrix->ld; /* a row alone is treated as it is among others */
     if (!status)
         status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
                                      operand == GEMMEPI__B ? rows : columns);
@@ -741,6 +748,11 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
 }
 
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
+
+/* Of a call without a plan, whose pointers have so much: where a row's place must not decide, it is not theirs that counts. */
+static size_t gemmepi__alignment_wanted(uint64_t flags, size_t of_pointers) {
+    return flags & GEMMEPI_BATCH_INVARIANT ? GEMMEPI__DEFAULT_ALIGNMENT : of_pointers;
+}
 
 static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogue_needs *needs) {
     const gemmepi__view *views = problem->views;

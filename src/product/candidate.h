@@ -36,6 +36,8 @@ typedef struct gemmepi__candidate {
 typedef struct gemmepi__candidates {
     int count;
     gemmepi__candidate list[GEMMEPI__MOST_CANDIDATES];
+    gemmepi__candidate
+        without_flag; /* with BATCH_INVARIANT: what is best without it; its route 0: nothing is */
 } gemmepi__candidates;
 
 /* What every route is asked for candidates of. */

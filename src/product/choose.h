@@ -14,16 +14,34 @@ typedef char gemmepi__candidates_fit[GEMMEPI__COUNT(gemmepi__routes) + 3 * GEMME
 static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
                                                      GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
 
-/* Why config.routes or the rule keeps the problem from a route, or NULL. */
+/* With BATCH_INVARIANT: why the route would not give a row the same bits at all m, or NULL. The route fused takes what its kernels take,
+   and the route plain, whose kernel has one shape, all else: the extent of m does not tell. */
+static const char *gemmepi__route_varies(const gemmepi__wanted *wanted, gemmepi_route route) {
+    gemmepi__problem of_one_row;
+    if (!gemmepi__is_invariant(wanted->problem) || route == GEMMEPI_ROUTE_FUSED)
+        return NULL;
+    if (route != GEMMEPI_ROUTE_PLAIN)
+        return "BATCH_INVARIANT: cuBLASLt's algorithm, and with it the bits of a row, depends on m";
+    of_one_row = *wanted->problem;
+    of_one_row.m = 1;
+    return gemmepi__fused_rule(wanted->context, &of_one_row)
+               ? NULL
+               : "BATCH_INVARIANT: the route fused takes all m of such a product";
+}
+
+/* Why config.routes, BATCH_INVARIANT or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
+    const char *varies = gemmepi__route_varies(wanted, row->id);
     if (wanted->context->routes && !(wanted->context->routes >> row->id & 1))
         return "config.routes leaves it out";
+    if (varies)
+        return varies;
     return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 
-/* All ways to run the problem, and why others cannot. applied: runs alone whose alpha is 1 and which have no C. */
-static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
-                               gemmepi__candidates *candidates) {
+/* All ways to run the problem, and why others cannot. */
+static void gemmepi__enumerate_as_flagged(const gemmepi_context *context, const gemmepi__problem *problem,
+                                          int applied, gemmepi__candidates *candidates) {
     gemmepi__wanted wanted;
     size_t i;
     wanted.context = context;
@@ -40,6 +58,22 @@ static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__pr
         else if (row->enumerate)
             row->enumerate(&wanted, candidates);
     }
+}
+
+/* The same, and with BATCH_INVARIANT what would be taken without it. applied: runs alone whose alpha is 1 and which have no C. */
+static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
+                               gemmepi__candidates *candidates) {
+    gemmepi__problem varying = *problem;
+    const gemmepi__candidate *least;
+    memset(&candidates->without_flag, 0, sizeof candidates->without_flag);
+    if (gemmepi__is_invariant(problem)) {
+        varying.flags &= ~(uint64_t)GEMMEPI_BATCH_INVARIANT;
+        gemmepi__enumerate_as_flagged(context, &varying, applied, candidates);
+        least = gemmepi__least(candidates);
+        if (least)
+            candidates->without_flag = *least;
+    }
+    gemmepi__enumerate_as_flagged(context, problem, applied, candidates);
 }
 
 #endif

@@ -48,11 +48,12 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
                     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
                     (long long)problem->k, (long long)problem->batch);
     gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-    gemmepi__append(
-        text, "%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
-        problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
-        problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "", (int)problem->alignment,
-        problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+    gemmepi__append(text, "%s%s%s%s, pointers aligned to %d bytes%s\n",
+                    problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+                    problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
+                    problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
+                    gemmepi__is_invariant(problem) ? ", batch-invariant" : "", (int)problem->alignment,
+                    problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
         if (operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA)
             gemmepi__explain_view(text, problem, operand);
@@ -122,6 +123,24 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__explain_candidates(text, plan);
 }
 
+/* That BATCH_INVARIANT holds, and what it costs, where that is known. */
+static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__candidate *without = &plan->candidates.without_flag;
+    const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
+    if (!gemmepi__is_invariant(&plan->problem))
+        return;
+    gemmepi__append(text, "  BATCH_INVARIANT: a row has the same bits whatever m is\n");
+    if (!taken || without->route == GEMMEPI_ROUTE_EMPTY)
+        return;
+    if (without->microseconds <= 0 || taken->microseconds <= 0) {
+        gemmepi__append(text, "  without it %s would be tried first; what that takes is not known\n",
+                        gemmepi__route_names[without->route]);
+        return;
+    }
+    gemmepi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
+    gemmepi__explain_candidate(text, &plan->problem, without);
+}
+
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     gemmepi_plan_details details;
     gemmepi__matmul_info(plan, &details);
@@ -131,6 +150,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
     if (plan->tuned_microseconds > 0)
         gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
                         plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
+    gemmepi__explain_invariance(text, plan);
     if (plan->route->enumerate)
         gemmepi__explain_others(text, plan);
 }

@@ -243,7 +243,8 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__normalise(desc, gemmepi__alignment_of(args), &problem);
+    status = gemmepi__normalise(
+        desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)), &problem);
     if (status)
         return status;
     status = gemmepi__get_plan(context, &problem, &plan);

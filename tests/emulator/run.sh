@@ -20,6 +20,8 @@ sample() {
     done
     cat <<'LIST'
 90 gpu/operands
+90 gpu/invariant small
+80 gpu/invariant small
 90 products/fuzz 24 1
 90 linear/fuzz 10 1
 90 elementwise/fuzz 60 1

@@ -377,9 +377,9 @@ static void flags_that_do_not_go_together_are_refused(void) {
                  desc.flags = SAVED | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DA);
 }
 
-#define LAYER_FLAGS                                                                           \
-    (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | BIAS | SAVED | RECOMPUTE | ALL_GRADIENTS | \
-     GEMMEPI_ACCUMULATE_DA | GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS)
+#define LAYER_FLAGS                                                                                     \
+    (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT | BIAS | SAVED | RECOMPUTE | \
+     ALL_GRADIENTS | GEMMEPI_ACCUMULATE_DA | GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS)
 #define UNINITIALISED "did you leave desc uninitialised"
 
 static void unknown_flags_are_refused(void) {
@@ -395,7 +395,16 @@ static void unknown_flags_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, desc.flags = 0xcdcdcdcdcdcdcdcdull);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.flags", UNINITIALISED, use_forward(), desc.flags = UINT64_MAX);
     ACCEPTED(desc.flags |= GEMMEPI_RELAXED);
+    ACCEPTED(desc.flags |= GEMMEPI_BATCH_INVARIANT, desc.alignment = 4);
     ACCEPTED(use_scaled(), desc.flags |= GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION);
+}
+
+/* Then its rows are columns of a product. */
+static void batch_invariance_of_a_gradient_that_lies_transposed_is_refused(void) {
+    REFUSED_DESC(UNSUPPORTED, "BATCH_INVARIANT", "desc.a", use_transposed(GEMMEPI_ROW_MAJOR),
+                 desc.flags |= GEMMEPI_BATCH_INVARIANT);
+    REFUSED_DESC(UNSUPPORTED, "LINEAR_DB", "desc.b", use_transposed(GEMMEPI_COLUMN_MAJOR),
+                 desc.flags |= GEMMEPI_BATCH_INVARIANT);
 }
 
 /* The sentence says where the flag belongs, or what a layer has instead. */
@@ -948,6 +957,7 @@ static void run_all(void) {
     RUN(what_the_other_direction_takes_may_be_there_or_not);
     RUN(flags_that_do_not_go_together_are_refused);
     RUN(unknown_flags_are_refused);
+    RUN(batch_invariance_of_a_gradient_that_lies_transposed_is_refused);
     RUN(flags_in_wrong_fields_are_sent_to_the_right_one);
     RUN(an_activation_is_one_of_the_list_with_gates_or_not);
     RUN(numbers_of_cublaslts_epilogues_are_no_activations);

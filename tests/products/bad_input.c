@@ -761,9 +761,20 @@ static void a_flag_in_another_field_is_refused_with_the_name_of_its_own(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "flags", "desc.epilogue", desc.flags = GEMMEPI_ACCUMULATE_BIAS_GRAD);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "desc.flags", desc.epilogue = GEMMEPI_ACCUMULATE);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "desc.flags", desc.epilogue = GEMMEPI_SILU | GEMMEPI_RELAXED);
+    REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "desc.flags", desc.epilogue = GEMMEPI_BATCH_INVARIANT);
     REFUSED_DESC(INVALID_ARGUMENT, "flags", "gemmepi_linear_desc.flags", desc.flags = GEMMEPI_LINEAR_BIAS);
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "gemmepi_elementwise_desc.flags",
                  desc.epilogue = GEMMEPI_CAST_AMAX);
+}
+
+/* Which kernel takes a product follows from what desc promises, not from where its rows stand. */
+static void batch_invariance_takes_no_pointers_that_are_less_aligned_than_desc_says(void) {
+    ACCEPTED(desc.flags = GEMMEPI_BATCH_INVARIANT, desc.alignment = 4);
+    ACCEPTED(use(GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD), desc.flags = GEMMEPI_BATCH_INVARIANT,
+             desc.alignment = 4);
+    ACCEPTED(args.a = at(T_A, 4));
+    REFUSED_ARGS(MISALIGNED, "args.a", "16", desc.flags = GEMMEPI_BATCH_INVARIANT, desc.alignment = 0,
+                 args.a = at(T_A, 4));
 }
 
 static void accumulation_is_refused_where_it_is_not_clear_what_comes_first(void) {
@@ -1452,6 +1463,7 @@ static void run_all(void) {
     RUN(numbers_of_cublaslt_are_refused_with_the_name_to_use);
     RUN(two_activations_or_ed_are_refused);
     RUN(a_flag_in_another_field_is_refused_with_the_name_of_its_own);
+    RUN(batch_invariance_takes_no_pointers_that_are_less_aligned_than_desc_says);
     RUN(accumulation_is_refused_where_it_is_not_clear_what_comes_first);
     RUN(what_would_be_ignored_or_wrap_is_refused);
     RUN(an_operand_that_is_nearly_d_is_told_the_difference);

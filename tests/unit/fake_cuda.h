@@ -57,6 +57,7 @@ static struct {
     char last_source[4096];
     gemmepi__sm90_params last_fused; /* that gemmepi_fused was */
     long for_sm_90a;                 /* compilations */
+    long as_written;                 /* likewise, that join no products and sums */
     long overlapping;                /* launches that may begin before those ahead of them end */
     unsigned last_shared;
     long lt_calls;    /* also those that failed */
@@ -563,6 +564,8 @@ FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, cons
         return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
     if (strcmp(options[0], "--gpu-architecture=sm_90a") == 0)
         count(&gpu.for_sm_90a, 1);
+    if (option_count > 2 && strcmp(options[2], "--fmad=false") == 0)
+        count(&gpu.as_written, 1);
     count(&gpu.compilations, 1);
     meet();
     return broken("nvrtcCompileProgram");

@@ -34,6 +34,9 @@ typedef struct gemmepi__engine {
     double margin;
     /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
     const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
+    /* With BATCH_INVARIANT: why it would not give all m the same bits, or NULL; without it, it does. What it says must not depend on m,
+       nor may the rule where it says nothing. */
+    const char *(*varies)(const gemmepi__problem *problem);
     /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
     void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
                    gemmepi__candidate *candidate);

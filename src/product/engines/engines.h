@@ -18,6 +18,17 @@ typedef union gemmepi__built {
 
 static const gemmepi__engine *const gemmepi__engines[] = {GEMMEPI__ENGINES(GEMMEPI__ENGINE_OF)};
 
+/* Why the engine does not take the problem, or NULL. taken: one before it does, which with BATCH_INVARIANT is for all m. */
+static const char *gemmepi__engine_refusal(const gemmepi_context *context, const gemmepi__problem *problem,
+                                           const gemmepi__engine *row, int taken) {
+    const char *refusal = row->is_there ? row->rule(context, problem) : "left out of this program";
+    if (!refusal && gemmepi__is_invariant(problem) && row->varies)
+        refusal = row->varies(problem);
+    if (!refusal && gemmepi__is_invariant(problem) && taken)
+        refusal = "BATCH_INVARIANT: one kernel takes all m";
+    return refusal;
+}
+
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gemmepi__enumerate_engines(const gemmepi_context *context, const gemmepi__problem *problem,
                                        const gemmepi__candidate *like, double copying,
@@ -31,7 +42,7 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
         *added = *like;
         added->engine = engine;
         added->parts = 1;
-        added->refusal = row->is_there ? row->rule(context, problem) : "left out of this program";
+        added->refusal = gemmepi__engine_refusal(context, problem, row, least < GEMMEPI__NEVER);
         if (added->refusal)
             continue;
         row->choose(context, problem, added);

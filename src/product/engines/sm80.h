@@ -205,15 +205,16 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
                            : gemmepi__sums_microseconds(problem));
 }
 
-/* Whether k has so many parts of two stages, and there are not already as many tiles as run at a time. problem: the kernel's */
+/* Whether k has so many parts of two stages, and there are not already as many tiles as run at a time, of which m must not decide.
+   problem: the kernel's */
 static int gemmepi__sm80_divides(const gemmepi_context *context, const gemmepi__problem *problem,
                                  const gemmepi__sm80_cut *cut) {
     const gemmepi__sm80_shape *shape = cut->shape;
     int64_t rows, columns, tiles = gemmepi__sm80_tiles(problem, shape, &rows, &columns);
     int64_t of_stage = gemmepi__stage_k(problem);
     int64_t at_a_time = (int64_t)context->multiprocessors * gemmepi__sm80_blocks(context, shape);
-    return cut->parts == 1 ||
-           (problem->k >= 2 * of_stage * cut->parts && tiles > 0 && tiles * cut->parts <= at_a_time);
+    return cut->parts == 1 || (!gemmepi__is_invariant(problem) && problem->k >= 2 * of_stage * cut->parts &&
+                               tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
 static gemmepi__sm80_cut gemmepi__choose_sm80(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -478,6 +479,7 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
                                                      GEMMEPI__HAS_SM80,
                                                      0.9,
                                                      gemmepi__sm80_rule,
+                                                     NULL,
                                                      gemmepi__sm80_choose,
                                                      GEMMEPI__COUNT(gemmepi__sm80_shapes),
                                                      gemmepi__sm80_estimate,

@@ -113,6 +113,17 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return gemmepi__extents_rule(problem);
 }
 
+/* Why TMA would take A at some m alone, or NULL. */
+static const char *gemmepi__tma_varies(const gemmepi__problem *problem) {
+    gemmepi__view a = problem->views[GEMMEPI__A];
+    if (a.transposed)
+        return "BATCH_INVARIANT: a is stored transposed, and TMA takes it where its lines, of m, are whole units";
+    a.lines = 2; /* the rule for one is another */
+    return gemmepi__tma_takes(problem, &a, a.bits)
+               ? NULL
+               : "BATCH_INVARIANT: TMA takes one row of such an a, and no more";
+}
+
 /* Of aux, whether it is written or read. */
 static int gemmepi__halves_aside(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI_GATED) && !gemmepi__has(problem, GEMMEPI_UPSTREAM) ? 2 : 1;
@@ -300,16 +311,22 @@ static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemm
                 : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
 }
 
-/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
-   anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. */
-static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
+static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
     const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+    return (problem->epilogue & anew) == anew;
+}
+
+/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
+   anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. Where all shapes are to give the
+   same bits, only such gates do, and take no shape that does not. */
+static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
     uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
     if (!sm90->applied || sm90->shape.parts > 1)
         return 0;
-    if ((epilogue & anew) == anew && sm90->shape.tile_n <= 128)
+    if (gemmepi__makes_gate_anew(problem) && sm90->shape.tile_n <= 128)
         return 1;
-    return (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
+    return !gemmepi__is_invariant(problem) &&
+           (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
            (!gemmepi__activation_costs(epilogue) ||
             gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
            !gemmepi__wants_exact(problem) && sm90->shape.tile_n <= 128 &&
@@ -345,6 +362,11 @@ static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
             !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
 }
 
+/* Whether sums have the bits that the shape for everything gives them. */
+static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    return shape->parts == 1 && (shape->tile_n <= 128 || !gemmepi__makes_gate_anew(problem));
+}
+
 /* What shapes of few registers, and units of 64 columns, do not do. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
@@ -352,6 +374,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     int staged = gemmepi__sm90_moved(problem);
     int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
                                       gemmepi__aux_is_mask(problem->epilogue));
+    if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
+        return 0;
     if (shape->lean &&
         (gemmepi__has(problem,
                       GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
@@ -904,6 +928,7 @@ static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
                                                      GEMMEPI__HAS_SM90,
                                                      1,
                                                      gemmepi__tma_rule,
+                                                     gemmepi__tma_varies,
                                                      gemmepi__sm90_choose,
                                                      GEMMEPI__COUNT(gemmepi__sm90_shapes),
                                                      gemmepi__sm90_estimate,

@@ -42,6 +42,11 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
     return NULL;
 }
 
+static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
+    (void)problem;
+    return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
+}
+
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
     int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
     return shape->columns % halves == 0 &&
@@ -223,6 +228,7 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
                                                       GEMMEPI__HAS_SM80,
                                                       1,
                                                       gemmepi__small_rule,
+                                                      gemmepi__small_varies,
                                                       gemmepi__small_choose,
                                                       GEMMEPI__COUNT(gemmepi__small_shapes),
                                                       gemmepi__small_estimate,

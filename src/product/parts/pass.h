@@ -53,11 +53,12 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
 #define GEMMEPI__SHORT_SUM_ROWS 64
 
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
-   where it cancels the activation, and in sums of few values. */
+   where it cancels the activation, and in sums of few values (where m may not decide, in all sums). */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
     return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
            gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-           (gemmepi__has(problem, GEMMEPI_BGRAD) && problem->m < GEMMEPI__SHORT_SUM_ROWS);
+           (gemmepi__has(problem, GEMMEPI_BGRAD) &&
+            (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
@@ -112,6 +113,8 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     if (gemmepi__has_long_sums(problem))
         gemmepi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
     gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
+    if (gemmepi__is_invariant(problem))
+        gemmepi__append(text, GEMMEPI__AS_WRITTEN);
     if (gemmepi__mask_is_aligned(problem))
         gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
     if (gemmepi__extras(problem))

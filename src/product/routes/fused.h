@@ -84,11 +84,18 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
+/* In units of 16 bytes alone, or side by side, too. Where m may not decide whether a copy pays there is none. */
+static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
+    if (gemmepi__is_invariant(problem))
+        return 0;
+    return gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+}
+
 /* By every engine, with the operands as they lie and copied in the ways that help. */
 static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
     const gemmepi_context *context = wanted->context;
     const gemmepi__problem *problem = wanted->problem;
-    int side_by_side, ways = gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+    int side_by_side, ways = gemmepi__ways_to_copy(context, problem);
     gemmepi__problem packed;
     gemmepi__candidate like;
     memset(&like, 0, sizeof like);

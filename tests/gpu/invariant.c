@@ -1,0 +1,412 @@
+/* invariant [small] [all] [CASE]: BATCH_INVARIANT, of one case or of each. Rows of D and AUX have the bits that they have among all rows, however few are multiplied
+   and wherever they stand; with `all` in every shape that the flag admits, too. small: sizes for the emulator and the host. On the host
+   and, if there is one, on the GPU that GEMMEPI_TEST_DEVICE numbers. */
+#include "../products/problem.h"
+
+static test_device *here;
+static int is_small, takes_all, only = -1;
+
+/* >>products */
+
+typedef struct product_case {
+    gemmepi_dtype dtype, d;
+    gemmepi_compute compute;
+    gemmepi_epilogue epilogue;
+    int layout; /* bits: 1 A is stored transposed, 2 B */
+    int64_t n, k;
+    int has_c;
+} product_case;
+
+#define TF32 GEMMEPI_COMPUTE_TF32
+static const product_case cases[] = {
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_BIAS, 2, 2048, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD, 0, 2048, 512, 0},
+    {GEMMEPI_F32, 0, TF32, GEMMEPI_SILU | GEMMEPI_BIAS, 2, 512, 512, 0},
+    {GEMMEPI_F32, 0, 0, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 2, 256, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_SILU | GEMMEPI_BIAS, 1, 512, 512, 0},
+    {GEMMEPI_E4M3, GEMMEPI_BF16, 0, GEMMEPI_BIAS, 2, 256, 256, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_SILU | GEMMEPI_BIAS, 2, 2048, 2560, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 256, 8192, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, 2, 2048, 512, 0},
+    {GEMMEPI_F16, 0, 0, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, 2, 1024, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 2, 2048, 768, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, 2, 2048, 512, 0},
+    {GEMMEPI_F16, 0, 0, GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 0, 1024, 512, 0},
+    {GEMMEPI_F16, 0, 0, GEMMEPI_SILU | GEMMEPI_BACKWARD, 2, 1024, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0, 1024, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_RELU | GEMMEPI_BACKWARD, 0, 1024, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD, 2, 1024, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, 2,
+     2048, 512, 0},
+    {GEMMEPI_BF16, GEMMEPI_F32, 0, GEMMEPI_NONE, 2, 1024, 512, 0},
+    {GEMMEPI_BF16, 0, 0, GEMMEPI_BIAS, 2, 1024, 512, 1},
+    {GEMMEPI_F16, 0, 0, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 77, 129, 0},
+    {GEMMEPI_F32, 0, 0, GEMMEPI_SILU | GEMMEPI_GATED, 0, 512, 2048, 0},
+    {GEMMEPI_F32, GEMMEPI_BF16, TF32, GEMMEPI_RELU | GEMMEPI_BIAS, 0, 1024, 2048, 0},
+    {GEMMEPI_F64, 0, 0, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 64, 100, 0},
+};
+enum { CASES = GEMMEPI__COUNT(cases) };
+
+static const int some_rows[] = {1, 2, 7, 64, 65, 128, 300, 1024, 4096};
+
+static int64_t all_rows(void) {
+    return is_small ? 150 : 4096;
+}
+
+static product_case case_of(int which) {
+    product_case c = cases[which];
+    if (is_small) {
+        c.n = c.n > 160 ? 160 : c.n;
+        c.k = c.k > 96 ? 96 : c.k;
+    }
+    return c;
+}
+
+static gemmepi_matmul_desc desc_of(const product_case *c, int64_t m) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.m = m, desc.n = c->n, desc.k = c->k;
+    desc.a.dtype = c->dtype, desc.d.dtype = c->d;
+    desc.compute = c->compute;
+    desc.a.transposed = c->layout & 1, desc.b.transposed = c->layout >> 1;
+    desc.epilogue = c->epilogue;
+    desc.flags = GEMMEPI_BATCH_INVARIANT;
+    desc.alignment = c->k % 8 || c->n % 8 ? 2 : 0;
+    return desc;
+}
+
+static gemmepi__problem problem_of(const product_case *c, int64_t m) {
+    gemmepi__problem problem;
+    gemmepi_matmul_desc desc = desc_of(c, m);
+    CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return problem;
+}
+
+/* On all cores. */
+static void compile_ahead(void) {
+    static gemmepi_matmul_desc descs[CASES * GEMMEPI__COUNT(some_rows)];
+    static gemmepi_any_desc problems[CASES * GEMMEPI__COUNT(some_rows)];
+    size_t count = 0, i;
+    int which;
+    for (which = 0; which < CASES; which++)
+        for (i = 0; i < GEMMEPI__COUNT(some_rows) && (only < 0 || only == which); i++) {
+            descs[count] = desc_of(&cases[which], some_rows[i]);
+            problems[count].matmul = &descs[count];
+            count++;
+        }
+    CHECK(gemmepi_precompile(here->context, problems, count, 0, NULL, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+}
+
+/* >>their tensors: those of all rows on the host, of which a run has a window */
+
+typedef struct tensors {
+    char *at[GEMMEPI__OPERANDS];
+} tensors;
+
+static size_t line_bytes(const gemmepi__view *view) {
+    return (size_t)((view->ld * view->bits + 7) / 8);
+}
+
+/* Whether it has a line of each row of the product. */
+static int has_rows(int operand) {
+    return operand != GEMMEPI__B && operand != GEMMEPI__BIAS && operand != GEMMEPI__BIAS_GRAD;
+}
+
+/* Of aux some numbers lie far out, in a few rows alone. */
+static double number_at(int operand, int64_t row, int64_t i) {
+    uint64_t drawn = random_hash((uint64_t)(operand * 1000003 + i));
+    double number = (double)(drawn >> 11) / 4503599627370496.0 - 1;
+    return operand == GEMMEPI__AUX ? number * (row % 29 == 5 ? 60 : 3)
+           : operand == GEMMEPI__B ? number / 4
+                                   : number;
+}
+
+static void fill_view(const gemmepi__view *view, int operand, char *to) {
+    int64_t line, i;
+    for (line = 0; line < view->lines; line++)
+        for (i = 0; i < view->length; i++) {
+            double number = number_at(operand, line, line * view->length + i);
+            int64_t at = line * view->ld + i;
+            if (view->bits > 1)
+                gemmepi__store_run(view->dtype, to, at, 1, &number);
+            else if (number > 0)
+                to[at / 8] = (char)(to[at / 8] | 1 << at % 8);
+        }
+}
+
+/* A as it lies untransposed, whatever the case says. */
+static tensors all_tensors(const product_case *c) {
+    product_case straight = *c;
+    gemmepi__problem problem;
+    tensors t;
+    int i;
+    straight.layout &= 2;
+    problem = problem_of(&straight, all_rows());
+    memset(&t, 0, sizeof t);
+    for (i = 0; i < problem.count; i++) {
+        int operand = problem.list[i];
+        const gemmepi__view *view = &problem.views[operand];
+        t.at[operand] = (char *)calloc((size_t)view->lines + 1, line_bytes(view));
+        if (!view->written)
+            fill_view(view, operand, t.at[operand]);
+    }
+    return t;
+}
+
+static void free_tensors(tensors *t) {
+    int i;
+    for (i = 0; i < GEMMEPI__OPERANDS; i++)
+        free(t->at[i]);
+}
+
+/* Rows from `first` on, as the problem's A lies transposed. */
+static char *turned_rows(const gemmepi__problem *problem, const char *rows) {
+    const gemmepi__view *view = &problem->views[GEMMEPI__A];
+    size_t element = (size_t)view->bits / 8;
+    char *turned = (char *)malloc((size_t)view->bytes);
+    int64_t row, k;
+    for (row = 0; row < problem->m; row++)
+        for (k = 0; k < problem->k; k++)
+            memcpy(turned + (size_t)(k * view->ld + row) * element,
+                   rows + (size_t)(row * problem->k + k) * element, element);
+    return turned;
+}
+
+/* >>a run of a window */
+
+/* A window's tensors one behind the other on the device. */
+static char *upload(const gemmepi__problem *problem, const tensors *all, int64_t first, char *places[]) {
+    size_t size = 0;
+    char *device;
+    void *block = NULL;
+    int i;
+    for (i = 0; i < problem->count; i++)
+        size += ((size_t)problem->views[problem->list[i]].bytes + 511) / 256 * 256;
+    CHECK(gemmepi_alloc(here->context, size, &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    device = (char *)block;
+    for (i = 0; i < problem->count; i++) {
+        int operand = problem->list[i];
+        const gemmepi__view *view = &problem->views[operand];
+        int turns = operand == GEMMEPI__A && view->transposed;
+        size_t line = turns ? (size_t)(problem->k * view->bits / 8) : line_bytes(view);
+        char *from = all->at[operand] + (has_rows(operand) ? (size_t)first * line : 0);
+        char *data = turns ? turned_rows(problem, from) : from;
+        places[operand] = device;
+        if (view->bytes)
+            CHECK(gemmepi_upload(here->context, device, data, (size_t)view->bytes, NULL) == GEMMEPI_OK, "%s",
+                  gemmepi_last_error());
+        device += ((size_t)view->bytes + 511) / 256 * 256;
+        if (turns)
+            free(data);
+    }
+    return (char *)block;
+}
+
+static gemmepi_matmul_args args_of(const product_case *c, char *const places[]) {
+    static const double alpha = 0.7, beta = 1.3;
+    gemmepi_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.a = places[GEMMEPI__A], args.b = places[GEMMEPI__B], args.d = places[GEMMEPI__D];
+    args.bias = places[GEMMEPI__BIAS], args.aux = places[GEMMEPI__AUX];
+    args.residual = places[GEMMEPI__RESIDUAL], args.bias_grad = places[GEMMEPI__BIAS_GRAD];
+    if (c->has_c)
+        args.c = places[GEMMEPI__C], args.alpha = &alpha, args.beta = &beta;
+    return args;
+}
+
+/* The plan that is chosen or, on a GPU, that of a candidate. */
+static gemmepi_plan *plan_of(const gemmepi__problem *problem, const gemmepi__candidate *candidate) {
+    gemmepi__matmul_plan *plan = NULL;
+    gemmepi__entry entry;
+    gemmepi_status status;
+    if (!candidate) {
+        status = gemmepi__build_plan(here->context, problem, &plan);
+    } else {
+        plan = gemmepi__new_plan(here->context, problem);
+        CHECK(!gemmepi__enter_relaxed(here->context, &entry), "%s", gemmepi_last_error());
+        gemmepi__lock(&here->context->build_lock);
+        status = gemmepi__build_by(plan, candidate->route, candidate);
+        gemmepi__unlock(&here->context->build_lock);
+        gemmepi__leave_relaxed(here->context, &entry);
+    }
+    CHECK(!status && gemmepi_plan_prepare(&plan->base, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return status ? NULL : &plan->base;
+}
+
+static int runs;
+
+/* Rows from `first` on; D and AUX as they come out to `out`. name: the kernel's */
+static void run_window(const product_case *c, const gemmepi__problem *problem,
+                       const gemmepi__candidate *candidate, const tensors *all, int64_t first, tensors *out,
+                       char name[96]) {
+    char *places[GEMMEPI__OPERANDS] = {0}, *block = upload(problem, all, first, places);
+    gemmepi_matmul_args args = args_of(c, places);
+    gemmepi_plan *plan = plan_of(problem, candidate);
+    gemmepi_plan_details details;
+    int i;
+    if (plan) {
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        memcpy(name, details.kernel, sizeof details.kernel);
+    }
+    for (i = 0; i < problem->outputs; i++) {
+        int operand = problem->list[i];
+        out->at[operand] = (char *)calloc((size_t)problem->m + 1, line_bytes(&problem->views[operand]));
+        CHECK(gemmepi_download(here->context, out->at[operand], places[operand],
+                               (size_t)problem->views[operand].bytes, NULL) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+    }
+    runs++;
+    gemmepi_plan_destroy(plan);
+    gemmepi_free(here->context, block);
+}
+
+/* >>rows of a window are those of all */
+
+static int64_t count_other_rows(const gemmepi__problem *problem, const tensors *reference, const tensors *got,
+                                int64_t first) {
+    static const int compared[] = {GEMMEPI__D, GEMMEPI__AUX};
+    int64_t row, others = 0;
+    int i;
+    for (i = 0; i < 2; i++) {
+        const gemmepi__view *view = &problem->views[compared[i]];
+        size_t line = line_bytes(view), used = (size_t)(view->length * view->bits / 8);
+        for (row = 0; view->written && row < problem->m; row++)
+            others += memcmp(reference->at[compared[i]] + (size_t)(first + row) * line,
+                             got->at[compared[i]] + (size_t)row * line, used) != 0;
+    }
+    return others;
+}
+
+/* Of the rounding of a type, of TF32, and of short forms of activations. */
+static double units_of(int dtype) {
+    static const double units[] = {0, 2e-3, 1e-12, 1.0 / 512, 1.0 / 64};
+    return units[dtype];
+}
+
+/* Elements of D that are not near those of the host's arithmetic. */
+static int64_t count_wrong(const product_case *c, const gemmepi__problem *problem, const tensors *all,
+                           int64_t first, const tensors *got) {
+    const gemmepi__view *view = &problem->views[GEMMEPI__D];
+    char *places[GEMMEPI__OPERANDS] = {0}, *d = (char *)calloc((size_t)view->lines, line_bytes(view));
+    char *sums = (char *)calloc(1, (size_t)problem->views[GEMMEPI__BIAS_GRAD].bytes + 1);
+    char *aux = (char *)calloc(1, (size_t)problem->views[GEMMEPI__AUX].bytes + 1);
+    gemmepi__arguments arguments;
+    gemmepi_matmul_args args;
+    int64_t i, wrong = 0;
+    int operand;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (all->at[operand])
+            places[operand] = all->at[operand] +
+                              (has_rows(operand) ? (size_t)first * line_bytes(&problem->views[operand]) : 0);
+    places[GEMMEPI__D] = d;
+    if (problem->views[GEMMEPI__BIAS_GRAD].written)
+        places[GEMMEPI__BIAS_GRAD] = sums;
+    if (problem->views[GEMMEPI__AUX].written)
+        places[GEMMEPI__AUX] = aux;
+    args = args_of(c, places);
+    CHECK(gemmepi__take_arguments(problem, &args, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi__host_product(problem, &arguments, NULL);
+    for (i = 0; i < view->bytes * 8 / view->bits; i++) {
+        double x, y;
+        gemmepi__load_run(view->dtype, got->at[GEMMEPI__D], i, 1, 1, &x);
+        gemmepi__load_run(view->dtype, d, i, 1, 1, &y);
+        wrong += !(fabs(x - y) <= units_of(view->dtype) * (fabs(y) + 4));
+    }
+    free(d), free(sums), free(aux);
+    return wrong;
+}
+
+static void window_holds(int which, int64_t m, const gemmepi__candidate *candidate, const tensors *all,
+                         const tensors *reference) {
+    product_case c = case_of(which);
+    gemmepi__problem problem = problem_of(&c, m);
+    int64_t first = m * 37 % (all_rows() - m + 1), others;
+    char name[96] = "none";
+    tensors got;
+    memset(&got, 0, sizeof got);
+    run_window(&c, &problem, candidate, all, first, &got, name);
+    others = count_other_rows(&problem, reference, &got, first);
+    CHECK(others == 0, "case %d, m %lld from row %lld by %s, shape %d: %lld rows differ", which, (long long)m,
+          (long long)first, name, candidate ? candidate->shape : -1, (long long)others);
+    if (m == 7 && !problem.views[GEMMEPI__A].transposed) {
+        others = count_wrong(&c, &problem, all, first, &got);
+        CHECK(others == 0, "case %d by %s: %lld elements are wrong", which, name, (long long)others);
+    }
+    free_tensors(&got);
+}
+
+static int has_shape(const gemmepi__problem *problem, const gemmepi__candidate *candidate) {
+    if (gemmepi__engines[candidate->engine] == &gemmepi__sm90_engine)
+        return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes) &&
+               gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied);
+    return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes) &&
+           gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[candidate->shape], here->context->arch);
+}
+
+/* In each shape of the kernel for it. */
+static void shapes_hold(int which, const tensors *all, const tensors *reference) {
+    product_case c = case_of(which);
+    int64_t m = is_small ? 130 : 300;
+    gemmepi__problem problem = problem_of(&c, m);
+    gemmepi__candidates candidates;
+    gemmepi__candidate candidate;
+    const gemmepi__candidate *least;
+    memset(&candidates, 0, sizeof candidates);
+    gemmepi__enumerate(here->context, &problem, !c.has_c, &candidates);
+    least = gemmepi__least(&candidates);
+    if (least->route != GEMMEPI_ROUTE_FUSED)
+        return;
+    candidate = *least;
+    for (candidate.shape = 0; candidate.shape < 32; candidate.shape++)
+        if (has_shape(&problem, &candidate))
+            window_holds(which, m, &candidate, all, reference);
+}
+
+static void case_holds(int which) {
+    product_case c = case_of(which);
+    tensors all = all_tensors(&c), reference;
+    gemmepi__problem problem = problem_of(&c, all_rows());
+    char name[96] = "none";
+    size_t i;
+    memset(&reference, 0, sizeof reference);
+    run_window(&c, &problem, NULL, &all, 0, &reference, name);
+    for (i = 0; i < GEMMEPI__COUNT(some_rows); i++)
+        if (some_rows[i] < all_rows() && (!is_small || some_rows[i] < 128))
+            window_holds(which, some_rows[i], NULL, &all, &reference);
+    if (takes_all && !here->is_host)
+        shapes_hold(which, &all, &reference);
+    free_tensors(&all);
+    free_tensors(&reference);
+}
+
+static void rows_have_the_same_bits_whatever_m_is(void) {
+    int which, keeps_small = is_small;
+    is_small |= here->is_host;
+    if (!is_small)
+        compile_ahead();
+    for (which = 0; which < CASES; which++)
+        if (only < 0 || only == which)
+            case_holds(which);
+    printf("   %s: %d runs\n", here->name, runs);
+    is_small = keeps_small;
+    runs = 0;
+}
+
+int main(int argc, char **argv) {
+    test_device devices[2];
+    int count = test_devices_open(devices), i;
+    for (i = 1; i < argc; i++) {
+        is_small |= strcmp(argv[i], "small") == 0;
+        takes_all |= strcmp(argv[i], "all") == 0;
+        if (argv[i][0] >= '0' && argv[i][0] <= '9')
+            only = atoi(argv[i]);
+    }
+    for (i = 0; i < count; i++) {
+        here = &devices[i];
+        RUN(rows_have_the_same_bits_whatever_m_is);
+        test_device_close(here);
+    }
+    return test_finish();
+}

@@ -1,0 +1,335 @@
+/* BATCH_INVARIANT: what may change the bits of a row is the same at every m. On the fake GPU of fake_cuda.h. */
+#include "fake_program.h"
+
+/* >>products */
+
+typedef struct types {
+    gemmepi_dtype a, b, d;
+    gemmepi_compute compute;
+    int is_fused;
+} types;
+static const types all_types[] = {
+    {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, 0, 1},
+    {GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F16, 0, 1},
+    {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_F32, 0, 1},
+    {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, 0, 1},
+    {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, 1},
+    {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_COMPUTE_TF32, 1},
+    {GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, 0, 0},
+    {GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_BF16, 0, 0},
+    {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_BF16, 0, 0},
+    {GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32, 0, 0},
+};
+
+static const gemmepi_epilogue epilogues[] = {
+    GEMMEPI_NONE,
+    GEMMEPI_BIAS,
+    GEMMEPI_RELU | GEMMEPI_BIAS,
+    GEMMEPI_GELU_ERF | GEMMEPI_BIAS,
+    GEMMEPI_SILU | GEMMEPI_BIAS,
+    GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+    GEMMEPI_RELU | GEMMEPI_AUX,
+    GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS,
+    GEMMEPI_MISH | GEMMEPI_GATED | GEMMEPI_AUX,
+    GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD,
+    GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+    GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+    GEMMEPI_BGRAD,
+    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS,
+    GEMMEPI_BGRAD_A,
+    GEMMEPI_BIAS | GEMMEPI_BGRAD_B,
+};
+
+static gemmepi_matmul_desc desc_of(const types *of, gemmepi_epilogue epilogue, int layout, int64_t n,
+                                   int64_t k) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.n = n, desc.k = k;
+    desc.a.dtype = of->a, desc.b.dtype = of->b, desc.d.dtype = of->d;
+    desc.compute = of->compute;
+    desc.a.transposed = layout & 1, desc.b.transposed = layout >> 1;
+    desc.epilogue = epilogue;
+    desc.flags = GEMMEPI_BATCH_INVARIANT;
+    return desc;
+}
+
+/* From one row to more than any band, wave or part has. */
+static int64_t next_m(int64_t m) {
+    return m < 20 ? m + 1 : m < 70 ? m + 9 : m + m / 3;
+}
+enum { MOST_ROWS = 300000 };
+
+/* >>what a kernel computes, as far as defines tell */
+
+/* Those that say where numbers lie, how many are under way and who moves them; all others count. */
+static int only_moves(const char *line) {
+    static const char *const names[] = {
+        "TILE_M",  "TILE_N",    "STAGES",   "PING_PONG",  "CLUSTER_M", "CLUSTER_N",  "BUFFERS",
+        "STAGED",  "LOADED",    "COPIED",   "BIAS_AHEAD", "ELECTS",    "TAILS",      "SHARED",
+        "SUMMED",  "SUMS_TYPE", "SUMS_ADD", "WHOLE",      "ALIGNED",   "A_ALIGNED",  "B_ALIGNED",
+        "WARPS_M", "WARPS_N",   "BLOCKS",   "A_UNIT",     "B_UNIT",    "MASK_WORDS", "BOX_GROUPS"};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(names); i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(line, names[i], length) == 0 && line[length] == ' ')
+            return 1;
+    }
+    return 0;
+}
+
+static void keep_what_counts(const char *prologue, char *kept) {
+    const char *line = prologue, *start = "#define GEMMEPI_";
+    *kept = 0;
+    for (; *line; line = strchr(line, '\n') + 1)
+        if (!only_moves(line + strlen(start)))
+            strncat(kept, line, (size_t)(strchr(line, '\n') + 1 - line));
+}
+
+static void sm90_counts(const gemmepi__problem *problem, int shape, int applied, char *kept) {
+    char prologue[4096];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__sm90 sm90;
+    memset(&sm90, 0, sizeof sm90);
+    gemmepi__cut_up(problem, &gemmepi__sm90_shapes[shape], applied, &sm90);
+    gemmepi__append_sm90_defines(&text, problem, &sm90);
+    keep_what_counts(prologue, kept);
+}
+
+static void sm80_counts(const gemmepi__problem *problem, int shape, int applied, char *kept) {
+    char prologue[4096];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__sm80_cut cut;
+    gemmepi__sm80 sm80;
+    cut.shape = &gemmepi__sm80_shapes[shape], cut.parts = 1;
+    memset(&sm80, 0, sizeof sm80);
+    gemmepi__cut_up_sm80(problem, &cut, applied, &sm80);
+    gemmepi__append_sm80_defines(&text, problem, &sm80);
+    keep_what_counts(prologue, kept);
+}
+
+/* >>the choice at all m */
+
+static char first_counts[4096];
+
+/* In every shape that the engine may take, as in the first one at the first m. */
+static void all_shapes_count_the_same(const gemmepi__problem *problem, const gemmepi__candidate *least,
+                                      int is_first) {
+    int is_sm90 = gemmepi__engines[least->engine] == &gemmepi__sm90_engine, shape;
+    int shapes =
+        is_sm90 ? (int)GEMMEPI__COUNT(gemmepi__sm90_shapes) : (int)GEMMEPI__COUNT(gemmepi__sm80_shapes);
+    char counts[4096];
+    CHECK(is_sm90 || gemmepi__engines[least->engine] == &gemmepi__sm80_engine, "engine %d", least->engine);
+    for (shape = 0; shape < shapes; shape++) {
+        if (shape && !(is_sm90 ? gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[shape], least->applied)
+                               : gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[shape], 90)))
+            continue;
+        (is_sm90 ? sm90_counts : sm80_counts)(problem, shape, least->applied, counts);
+        if (is_first && shape == 0)
+            memcpy(first_counts, counts, sizeof counts);
+        CHECK(strcmp(counts, first_counts) == 0, "m %lld, shape %d:\n%s, not\n%s", (long long)problem->m,
+              shape, counts, first_counts);
+        CHECK(!is_sm90 || gemmepi__sm90_shapes[shape].parts == 1, "shape %d divides k", shape);
+    }
+}
+
+static void one_choice_for_all_m(const gemmepi_context *context, const types *of, gemmepi_matmul_desc desc,
+                                 int applied) {
+    int first_engine = 0;
+    for (desc.m = 1; desc.m < MOST_ROWS; desc.m = next_m(desc.m)) {
+        gemmepi__problem problem;
+        gemmepi__candidates candidates;
+        const gemmepi__candidate *least;
+        int i, open = 0;
+        CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi__enumerate(context, &problem, applied, &candidates);
+        for (i = 0; i < candidates.count; i++)
+            open += !candidates.list[i].refusal;
+        least = gemmepi__least(&candidates);
+        CHECK(open == 1 && least, "%d candidates at m %lld", open, (long long)desc.m);
+        if (open != 1 || !least)
+            return;
+        CHECK(least->route == (of->is_fused ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_PLAIN), "route %d",
+              (int)least->route);
+        if (!of->is_fused)
+            continue;
+        if (desc.m == 1)
+            first_engine = least->engine;
+        CHECK(least->engine == first_engine && least->parts == 1 && !least->copies[0] && !least->copies[1],
+              "m %lld: engine %d, not %d, %d parts", (long long)desc.m, least->engine, first_engine,
+              least->parts);
+        all_shapes_count_the_same(&problem, least, desc.m == 1);
+    }
+}
+
+static void for_each_product(const types *of) {
+    static const int64_t sizes[][2] = {{4096, 512}, {256, 8192}, {50, 72}, {264, 1001}, {24, 24}};
+    static gemmepi_context h100;
+    size_t e, s;
+    int layout, applied;
+    h100.arch = 90, h100.multiprocessors = 132;
+    for (e = 0; e < GEMMEPI__COUNT(epilogues); e++)
+        for (s = 0; s < GEMMEPI__COUNT(sizes); s++)
+            for (layout = 0; layout < 4; layout++)
+                for (applied = 0; applied < 2; applied++)
+                    one_choice_for_all_m(
+                        &h100, of, desc_of(of, epilogues[e], layout, sizes[s][0], sizes[s][1]), applied);
+}
+
+static void the_choice_does_not_depend_on_m(void) {
+    size_t t;
+    for (t = 0; t < GEMMEPI__COUNT(all_types); t++)
+        for_each_product(&all_types[t]);
+}
+
+/* The parts of k, the near derivative of a box and joined products and sums are left out, all in words that the compiler sees. */
+static void kernels_are_told(void) {
+    static const struct {
+        gemmepi_dtype dtype;
+        gemmepi_compute compute;
+        int a_transposed;
+        const char *kernel;
+    } cases[] = {{GEMMEPI_BF16, 0, 0, "gemmepi_sm90_bf16"},
+                 {GEMMEPI_BF16, 0, 1, "gemmepi_sm80_bf16"},
+                 {GEMMEPI_F32, 0, 0, "gemmepi_sm80_f32"},
+                 {GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, 0, "gemmepi_sm80_tf32"},
+                 {GEMMEPI_F64, 0, 0, "gemmepi_plain_f64"}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(0, 0);
+        long before = gpu.as_written;
+        p.desc.a.dtype = cases[i].dtype, p.desc.compute = cases[i].compute;
+        p.desc.a.transposed = cases[i].a_transposed;
+        p.desc.m = 3, p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+        if (planned_plan(&p)) {
+            CHECK(is_kernel(&p.details, cases[i].kernel), "%d by %s", (int)i, p.details.kernel);
+            CHECK(is_defined("GEMMEPI_INVARIANT 1") && gpu.as_written == before + 1, "%d: compiled otherwise",
+                  (int)i);
+            CHECK(explain_has(p.plan, ", batch-invariant") &&
+                      explain_has(p.plan, "BATCH_INVARIANT: a row has the same bits whatever m is") &&
+                      explain_has(p.plan, "not lt: BATCH_INVARIANT: cuBLASLt's algorithm"),
+                  "%d: not explained", (int)i);
+            CHECK(cases[i].dtype == GEMMEPI_F64 ? explain_has(p.plan, "without it split would be tried first")
+                                                : explain_has(p.plan, "us by estimate; without it:"),
+                  "%d: no cost", (int)i);
+            planned_run(&p);
+        }
+        planned_end(&p);
+    }
+}
+
+/* >>layers */
+
+static int count_in(const char *text, const char *what) {
+    int count = 0;
+    while ((text = strstr(text, what)) != NULL)
+        count++, text++;
+    return count;
+}
+
+/* Forward is one product; backward has the flag in those of G and dA, as dB is a sum over m. */
+static void layers_hand_it_to_the_products_of_their_rows(void) {
+    const uint64_t gradients = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
+    static const struct {
+        uint64_t flags;
+        int backward, products;
+    } cases[] = {
+        {GEMMEPI_LINEAR_SAVED, 0, 1},
+        {GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB, 1, 1},
+        {GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DA, 1, 2},
+        {GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DB, 1, 1}};
+    static char text[16384];
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_linear_desc desc;
+        gemmepi_plan *plan = NULL;
+        memset(&desc, 0, sizeof desc);
+        desc.m = 300, desc.n = 512, desc.k = 256, desc.a.dtype = GEMMEPI_BF16, desc.b.transposed = 1;
+        desc.activation = GEMMEPI_SILU;
+        desc.flags =
+            (cases[i].backward ? cases[i].flags : cases[i].flags & ~gradients) | GEMMEPI_BATCH_INVARIANT;
+        CHECK((cases[i].backward ? gemmepi_plan_linear_backward(context, &desc, &plan)
+                                 : gemmepi_plan_linear(context, &desc, &plan)) == GEMMEPI_OK,
+              "%d: %s", (int)i, gemmepi_last_error());
+        gemmepi_plan_explain(plan, text, sizeof text);
+        CHECK(count_in(text, ", batch-invariant") == cases[i].products, "%d: %s", (int)i, text);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+/* >>what is refused */
+
+static void routes_that_are_left_out_are_missed_in_words(void) {
+    static const struct {
+        gemmepi_dtype dtype;
+        gemmepi_route allowed;
+        const char *missing, *other;
+    } cases[] = {
+        {GEMMEPI_BF16, GEMMEPI_ROUTE_PLAIN, "fused: config.routes leaves it out",
+         "plain: BATCH_INVARIANT: the route fused takes all m of such a product"},
+        {GEMMEPI_BF16, GEMMEPI_ROUTE_LT, "fused: config.routes leaves it out", "lt: BATCH_INVARIANT: "},
+        {GEMMEPI_F64, GEMMEPI_ROUTE_SPLIT, "plain: config.routes leaves it out", "split: BATCH_INVARIANT: "}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(0, 1u << cases[i].allowed);
+        p.desc.a.dtype = cases[i].dtype, p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+        CHECK(gemmepi_plan_matmul(p.context, &p.desc, &p.plan) == GEMMEPI_UNSUPPORTED &&
+                  sentence_has(cases[i].missing) && sentence_has(cases[i].other),
+              "%d: %s", (int)i, gemmepi_last_error());
+        planned_end(&p);
+    }
+}
+
+/* Beyond the kernels' extents another one would take over, so nothing does. */
+static void an_m_that_fused_does_not_take_is_refused(void) {
+    planned p = planned_begin(0, 0);
+    p.desc.m = (int64_t)1 << 31, p.desc.n = p.desc.k = 8, p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+    CHECK(gemmepi_plan_matmul(p.context, &p.desc, &p.plan) == GEMMEPI_UNSUPPORTED &&
+              sentence_has("fused: m, n or k is 2^30 or more"),
+          "%s", gemmepi_last_error());
+    planned_end(&p);
+}
+
+/* A kernel that takes any alignment has other bits than one that does not. */
+static void a_pointer_of_less_alignment_does_not_take_another_kernel(void) {
+    planned p = planned_begin(0, 0);
+    p.args.a = (const char *)p.args.a + 2;
+    CHECK(gemmepi_matmul(p.context, &p.desc, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+    CHECK(gemmepi_matmul(p.context, &p.desc, &p.args, NULL) == GEMMEPI_MISALIGNED && sentence_has("args.a"),
+          "%s", gemmepi_last_error());
+    p.desc.alignment = 2;
+    CHECK(gemmepi_matmul(p.context, &p.desc, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    planned_end(&p);
+}
+
+/* What one row has of it decides for one row alone, unless the row is to be as it is among others. */
+static void one_row_keeps_its_ld(void) {
+    int ld, m;
+    for (ld = 60; ld <= 64; ld += 4)
+        for (m = 1; m <= 2; m++) {
+            planned p = planned_begin(0, 0);
+            p.desc.m = m, p.desc.k = 60, p.desc.a.ld = ld, p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+            if (planned_plan(&p))
+                CHECK(is_kernel(&p.details, ld == 64 ? "gemmepi_sm90_" : "gemmepi_sm80_"),
+                      "m %d, ld %d by %s", m, ld, p.details.kernel);
+            planned_end(&p);
+        }
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(the_choice_does_not_depend_on_m);
+    RUN(kernels_are_told);
+    RUN(layers_hand_it_to_the_products_of_their_rows);
+    RUN(routes_that_are_left_out_are_missed_in_words);
+    RUN(an_m_that_fused_does_not_take_is_refused);
+    RUN(a_pointer_of_less_alignment_does_not_take_another_kernel);
+    RUN(one_row_keeps_its_ld);
+    return test_finish();
+}
