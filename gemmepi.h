@@ -12775,7 +12775,7 @@ typedef struct gemmepi__candidate {
   int applied; /* of FUSED: for runs alone whose alpha is 1 and which have no C */
   int copies[2]; /* of FUSED: of A and B */
   int bare; /* of SPLIT: without an epilogue of cuBLASLt's */
-  int answer; /* of LT and SPLIT: which of cuBLASLt's, from 1 on; 0: by a rule of ours */
+  int algorithm; /* of LT and SPLIT: which of cuBLASLt's, from 1 on; 0: by a rule of ours */
   double microseconds; /* an estimate; 0: not known */
   double rank; /* what is compared: mostly the estimate */
   const char *refusal; /* why it cannot run the problem, or NULL */
@@ -14974,8 +14974,8 @@ static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__l
      use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
 }
 
-#define GEMMEPI__LT_ANSWERS 16 /* that tuning tries */
-#define GEMMEPI__LT_FIRST   8 /* that the rule looks at */
+#define GEMMEPI__LT_ALGORITHMS 16 /* that tuning tries */
+#define GEMMEPI__LT_FIRST      8 /* that the rule looks at */
 
 /* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
  On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
@@ -15003,11 +15003,11 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
   return 0;
 }
 
-/* answer: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
+/* algorithm: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int answer, gemmepi__lt_product *product) {
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int algorithm, gemmepi__lt_product *product) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
-  gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
+  gemmepi__lt_heuristic answers[GEMMEPI__LT_ALGORITHMS];
   gemmepi__lt_preference preference;
   const char *fault = NULL;
   int count = 0, good = 0, i, result;
@@ -15022,8 +15022,8 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   if (!result)
     result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
   if (!result)
-    result = lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a,
-      &product->c, &product->d, &preference, answer ? GEMMEPI__LT_ANSWERS : GEMMEPI__LT_FIRST, answers, &count);
+    result = lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c, &product->d,
+      &preference, algorithm ? GEMMEPI__LT_ALGORITHMS : GEMMEPI__LT_FIRST, answers, &count);
   for (i = 0; i < count && !result; i++) {
     const char *found =
       answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
@@ -15031,11 +15031,11 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
       answers[good++] = answers[i];
     fault = found ? found : fault;
   }
-  if (good && answer > good)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has %d algorithms for it, and no %d", lt->version, good, answer);
+  if (good && algorithm > good)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has %d algorithms for it, and no %d", lt->version, good, algorithm);
   if (good) {
     const gemmepi__lt_heuristic *chosen =
-      &answers[answer ? answer - 1 : gemmepi__lt_choose(context, problem, answers, good)];
+      &answers[algorithm ? algorithm - 1 : gemmepi__lt_choose(context, problem, answers, good)];
     product->algo = chosen->algo;
     product->workspace_size = chosen->workspace_size;
     product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
@@ -15053,12 +15053,12 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int answer, gemmepi__lt_product *product) {
-  gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, answer, product);
+  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int algorithm, gemmepi__lt_product *product) {
+  gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, algorithm, product);
   gemmepi__problem slow = *problem;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
   if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
-    status = gemmepi__lt_ask(context, &slow, use, c, d, answer, product);
+    status = gemmepi__lt_ask(context, &slow, use, c, d, algorithm, product);
   return status;
 }
 
@@ -15192,7 +15192,7 @@ static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan, const 
   if (status)
     return status;
   status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-    &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], candidate->answer, lt);
+    &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], candidate->algorithm, lt);
   plan->workspace_size = lt->workspace_size;
   return status;
 }
@@ -15243,7 +15243,7 @@ typedef struct gemmepi__split {
   gemmepi__pass pass;
   gemmepi__sums sums;
   size_t product_bytes;
-  int answer; /* of cuBLASLt's, as the candidate has it */
+  int algorithm; /* of cuBLASLt's, as the candidate has it */
 } gemmepi__split;
 
 /* >>building */
@@ -15309,7 +15309,7 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
     if (split->to_workspace)
       split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride), (size_t)(view->bits / 8));
     status = gemmepi__lt_build(context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
-      split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, split->answer, &split->product);
+      split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, split->algorithm, &split->product);
     if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
       break;
   }
@@ -15385,14 +15385,14 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
   if (status)
     return status;
   memset(split, 0, sizeof *split);
-  split->answer = candidate->answer;
+  split->algorithm = candidate->algorithm;
   split->has_product = problem->k != 0;
   split->bare =
     candidate->bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
     gemmepi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
   if (!split->bare) {
     status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-      &rest.views[GEMMEPI__D], split->answer, &split->product);
+      &rest.views[GEMMEPI__D], split->algorithm, &split->product);
     split->product_takes_c = 1;
     if (status == GEMMEPI_UNSUPPORTED)
       split->bare = 1;
@@ -16287,8 +16287,8 @@ static void gemmepi__append_answer(gemmepi__text *text, const gemmepi__answer *a
     gemmepi__append(text, "%02x", answer->digest[i]);
   gemmepi__append(text, " %s", gemmepi__route_names[c->route]);
   gemmepi__append(text, " %s", c->engine == GEMMEPI__ANY_ENGINE ? "-" : gemmepi__engines[c->engine]->name);
-  gemmepi__append(text, " shape %d parts %d copies %d %d answer %d cublaslt %d nanoseconds %lld : %s\n",
-    c->shape, c->parts, c->copies[0], c->copies[1], c->answer, answer->cublaslt,
+  gemmepi__append(text, " shape %d parts %d copies %d %d algorithm %d cublaslt %d nanoseconds %lld : %s\n",
+    c->shape, c->parts, c->copies[0], c->copies[1], c->algorithm, answer->cublaslt,
     (long long)(c->microseconds * 1e3), answer->words);
 }
 
@@ -16354,8 +16354,8 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
   char route[16], engine[16];
   int64_t numbers[7];
   size_t i, length;
-  static const char *const words[] = {"shape ",   " parts ",    " copies ",     " ",
-        " answer ", " cublaslt ", " nanoseconds "};
+  static const char *const words[] = {"shape ",      " parts ",    " copies ",     " ",
+        " algorithm ", " cublaslt ", " nanoseconds "};
   memset(answer, 0, sizeof *answer);
   if (strlen(line) < 2 * GEMMEPI__DIGEST_SIZE + 1 || !gemmepi__read_digest(line, answer->digest))
     return 0;
@@ -16378,7 +16378,7 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
   c->engine = gemmepi__engine_named(engine);
   c->shape = (int)numbers[0], c->parts = (int)numbers[1];
   c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
-  c->answer = (int)numbers[4], answer->cublaslt = (int)numbers[5];
+  c->algorithm = (int)numbers[4], answer->cublaslt = (int)numbers[5];
   c->microseconds = (double)numbers[6] / 1e3;
   answer->is_loaded = 1;
   return 1;
@@ -16405,10 +16405,10 @@ static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__prob
   if (!gemmepi__candidate_like(candidates, one))
     return 0;
   if (one->route != GEMMEPI_ROUTE_FUSED)
-    return one->answer >= 0 && one->answer <= GEMMEPI__LT_ANSWERS &&
-       (one->route == GEMMEPI_ROUTE_PLAIN ? one->answer == 0 : one->answer > 0);
+    return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
+       (one->route == GEMMEPI_ROUTE_PLAIN ? one->algorithm == 0 : one->algorithm > 0);
   gemmepi__pack_views(problem, one->copies, &packed);
-  return one->answer == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
+  return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
      one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
      gemmepi__engines[one->engine]->estimate(context, &packed, one) < GEMMEPI__NEVER;
 }
@@ -18992,9 +18992,9 @@ static void gemmepi__add_ways_of_engine(const gemmepi_context *context, const ge
     }
 }
 
-static void gemmepi__add_answers_of_lt(const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
+static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
   gemmepi__candidate one = *enumerated;
-  for (one.answer = 1; one.answer <= GEMMEPI__LT_ANSWERS; one.answer++)
+  for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
     gemmepi__add_way(ways, &one);
 }
 
@@ -19033,7 +19033,7 @@ static void gemmepi__enumerate_ways(const gemmepi_context *context, const gemmep
     else if (one->route == GEMMEPI_ROUTE_PLAIN)
       gemmepi__add_way(ways, one);
     else
-      gemmepi__add_answers_of_lt(one, ways);
+      gemmepi__add_algorithms_of_lt(one, ways);
   }
   if (!ways->count)
     return;
@@ -19521,8 +19521,8 @@ static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi
   gemmepi__text text = gemmepi__text_in(words, sizeof words);
   gemmepi__append_words(&text, tuning->problem);
   gemmepi__say(&tuning->context->log, GEMMEPI_LOG_WARNING,
-    "tuning left out the route %s, shape %d, answer %d, whose results are not those of the reference: %s",
-    gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->answer, words);
+    "tuning left out the route %s, shape %d, algorithm %d, whose results are not those of the reference: %s",
+    gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->algorithm, words);
 }
 
 /* Leaves those that do not run, as cuBLASLt may refuse, or are wrong. */
@@ -19616,7 +19616,7 @@ static gemmepi_status gemmepi__time_ways(gemmepi__tuning *tuning) {
 
 /* Whether it is what would be chosen without tuning, as far as that can be said. */
 static int gemmepi__is_least(const gemmepi__candidate *least, const gemmepi__candidate *way) {
-  return least && least->route == way->route && least->engine == way->engine && way->answer <= 1 &&
+  return least && least->route == way->route && least->engine == way->engine && way->algorithm <= 1 &&
      (way->route != GEMMEPI_ROUTE_FUSED ||
        (least->shape == way->shape && least->parts == way->parts && least->copies[0] == way->copies[0] &&
        least->copies[1] == way->copies[1]));
@@ -19677,7 +19677,7 @@ static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
   gemmepi__problem_digest(tuning->problem, answer.digest);
   answer.candidate = *best->way;
   answer.candidate.microseconds = gemmepi__median(best);
-  if (best->way->answer)
+  if (best->way->algorithm)
     answer.cublaslt = context->cublaslt.version;
   words = gemmepi__text_in(answer.words, sizeof answer.words);
   gemmepi__append_words(&words, tuning->problem);
@@ -19824,7 +19824,7 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
 
    gemmepi answers 1
    for gemmepi 0.13.0, driver 13000, cuBLASLt 130100, chip 90 of 132 multiprocessors, NVIDIA H100 80GB HBM3
-   DIGEST ROUTE ENGINE shape S parts P copies A B answer N cublaslt V nanoseconds T : the problem in words
+   DIGEST ROUTE ENGINE shape S parts P copies A B algorithm N cublaslt V nanoseconds T : the problem in words
    ...
    end of 1 answers, HASH
 

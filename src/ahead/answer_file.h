@@ -2,7 +2,7 @@
 
        gemmepi answers 1
        for gemmepi 0.13.0, driver 13000, cuBLASLt 130100, chip 90 of 132 multiprocessors, NVIDIA H100 80GB HBM3
-       DIGEST ROUTE ENGINE shape S parts P copies A B answer N cublaslt V nanoseconds T : the problem in words
+       DIGEST ROUTE ENGINE shape S parts P copies A B algorithm N cublaslt V nanoseconds T : the problem in words
        ...
        end of 1 answers, HASH
 

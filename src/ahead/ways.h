@@ -40,9 +40,9 @@ static void gemmepi__add_ways_of_engine(const gemmepi_context *context, const ge
         }
 }
 
-static void gemmepi__add_answers_of_lt(const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
+static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
     gemmepi__candidate one = *enumerated;
-    for (one.answer = 1; one.answer <= GEMMEPI__LT_ANSWERS; one.answer++)
+    for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
         gemmepi__add_way(ways, &one);
 }
 
@@ -82,7 +82,7 @@ static void gemmepi__enumerate_ways(const gemmepi_context *context, const gemmep
         else if (one->route == GEMMEPI_ROUTE_PLAIN)
             gemmepi__add_way(ways, one);
         else
-            gemmepi__add_answers_of_lt(one, ways);
+            gemmepi__add_algorithms_of_lt(one, ways);
     }
     if (!ways->count)
         return;

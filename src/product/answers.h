@@ -67,8 +67,8 @@ static void gemmepi__append_answer(gemmepi__text *text, const gemmepi__answer *a
         gemmepi__append(text, "%02x", answer->digest[i]);
     gemmepi__append(text, " %s", gemmepi__route_names[c->route]);
     gemmepi__append(text, " %s", c->engine == GEMMEPI__ANY_ENGINE ? "-" : gemmepi__engines[c->engine]->name);
-    gemmepi__append(text, " shape %d parts %d copies %d %d answer %d cublaslt %d nanoseconds %lld : %s\n",
-                    c->shape, c->parts, c->copies[0], c->copies[1], c->answer, answer->cublaslt,
+    gemmepi__append(text, " shape %d parts %d copies %d %d algorithm %d cublaslt %d nanoseconds %lld : %s\n",
+                    c->shape, c->parts, c->copies[0], c->copies[1], c->algorithm, answer->cublaslt,
                     (long long)(c->microseconds * 1e3), answer->words);
 }
 
@@ -134,8 +134,8 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
     char route[16], engine[16];
     int64_t numbers[7];
     size_t i, length;
-    static const char *const words[] = {"shape ",   " parts ",    " copies ",     " ",
-                                        " answer ", " cublaslt ", " nanoseconds "};
+    static const char *const words[] = {"shape ",      " parts ",    " copies ",     " ",
+                                        " algorithm ", " cublaslt ", " nanoseconds "};
     memset(answer, 0, sizeof *answer);
     if (strlen(line) < 2 * GEMMEPI__DIGEST_SIZE + 1 || !gemmepi__read_digest(line, answer->digest))
         return 0;
@@ -158,7 +158,7 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
     c->engine = gemmepi__engine_named(engine);
     c->shape = (int)numbers[0], c->parts = (int)numbers[1];
     c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
-    c->answer = (int)numbers[4], answer->cublaslt = (int)numbers[5];
+    c->algorithm = (int)numbers[4], answer->cublaslt = (int)numbers[5];
     c->microseconds = (double)numbers[6] / 1e3;
     answer->is_loaded = 1;
     return 1;
@@ -186,10 +186,10 @@ static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__prob
     if (!gemmepi__candidate_like(candidates, one))
         return 0;
     if (one->route != GEMMEPI_ROUTE_FUSED)
-        return one->answer >= 0 && one->answer <= GEMMEPI__LT_ANSWERS &&
-               (one->route == GEMMEPI_ROUTE_PLAIN ? one->answer == 0 : one->answer > 0);
+        return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
+               (one->route == GEMMEPI_ROUTE_PLAIN ? one->algorithm == 0 : one->algorithm > 0);
     gemmepi__pack_views(problem, one->copies, &packed);
-    return one->answer == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
+    return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
            one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
            gemmepi__engines[one->engine]->estimate(context, &packed, one) < GEMMEPI__NEVER;
 }

@@ -20,7 +20,7 @@ typedef struct gemmepi__candidate {
     int applied;           /* of FUSED: for runs alone whose alpha is 1 and which have no C */
     int copies[2];         /* of FUSED: of A and B */
     int bare;              /* of SPLIT: without an epilogue of cuBLASLt's */
-    int answer;            /* of LT and SPLIT: which of cuBLASLt's, from 1 on; 0: by a rule of ours */
+    int algorithm;         /* of LT and SPLIT: which of cuBLASLt's, from 1 on; 0: by a rule of ours */
     double microseconds;   /* an estimate; 0: not known */
     double rank;           /* what is compared: mostly the estimate */
     const char *refusal;   /* why it cannot run the problem, or NULL */

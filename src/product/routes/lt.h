@@ -15,7 +15,7 @@ static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
         return status;
     status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
                                &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D],
-                               candidate->answer, lt);
+                               candidate->algorithm, lt);
     plan->workspace_size = lt->workspace_size;
     return status;
 }

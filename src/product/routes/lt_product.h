@@ -73,8 +73,8 @@ static int gemmepi__lt_adds_in_place(const gemmepi__problem *problem, gemmepi__l
            use == GEMMEPI__LT_WHOLE && gemmepi__activation(problem->epilogue) == GEMMEPI_NONE;
 }
 
-#define GEMMEPI__LT_ANSWERS 16 /* that tuning tries */
-#define GEMMEPI__LT_FIRST   8  /* that the rule looks at */
+#define GEMMEPI__LT_ALGORITHMS 16 /* that tuning tries */
+#define GEMMEPI__LT_FIRST      8  /* that the rule looks at */
 
 /* Where k is short cuBLASLt's heuristic puts tiles of 128 x 256 first, which store their results while nothing is multiplied.
    On an H200 (cuBLASLt 13.1, BF16, products of 1000 to 16384 rows, 768 to 8192 columns and k 200 to 2048, all layouts) an
@@ -103,12 +103,12 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
     return 0;
 }
 
-/* answer: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
+/* algorithm: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
 static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
                                       gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                                      int answer, gemmepi__lt_product *product) {
+                                      int algorithm, gemmepi__lt_product *product) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
-    gemmepi__lt_heuristic answers[GEMMEPI__LT_ANSWERS];
+    gemmepi__lt_heuristic answers[GEMMEPI__LT_ALGORITHMS];
     gemmepi__lt_preference preference;
     const char *fault = NULL;
     int count = 0, good = 0, i, result;
@@ -124,9 +124,9 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
     if (!result)
         result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
     if (!result)
-        result = lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a,
-                                        &product->c, &product->d, &preference,
-                                        answer ? GEMMEPI__LT_ANSWERS : GEMMEPI__LT_FIRST, answers, &count);
+        result = lt->algo_get_heuristic(
+            context->lt_handle, &product->desc, &product->b, &product->a, &product->c, &product->d,
+            &preference, algorithm ? GEMMEPI__LT_ALGORITHMS : GEMMEPI__LT_FIRST, answers, &count);
     for (i = 0; i < count && !result; i++) {
         const char *found =
             answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
@@ -134,12 +134,12 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
             answers[good++] = answers[i];
         fault = found ? found : fault;
     }
-    if (good && answer > good)
+    if (good && algorithm > good)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has %d algorithms for it, and no %d",
-                             lt->version, good, answer);
+                             lt->version, good, algorithm);
     if (good) {
         const gemmepi__lt_heuristic *chosen =
-            &answers[answer ? answer - 1 : gemmepi__lt_choose(context, problem, answers, good)];
+            &answers[algorithm ? algorithm - 1 : gemmepi__lt_choose(context, problem, answers, good)];
         product->algo = chosen->algo;
         product->workspace_size = chosen->workspace_size;
         product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
@@ -160,12 +160,12 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
    not have it. */
 static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
                                         gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                                        int answer, gemmepi__lt_product *product) {
-    gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, answer, product);
+                                        int algorithm, gemmepi__lt_product *product) {
+    gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, algorithm, product);
     gemmepi__problem slow = *problem;
     slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
     if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
-        status = gemmepi__lt_ask(context, &slow, use, c, d, answer, product);
+        status = gemmepi__lt_ask(context, &slow, use, c, d, algorithm, product);
     return status;
 }
 

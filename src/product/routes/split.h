@@ -20,7 +20,7 @@ typedef struct gemmepi__split {
     gemmepi__pass pass;
     gemmepi__sums sums;
     size_t product_bytes;
-    int answer; /* of cuBLASLt's, as the candidate has it */
+    int algorithm; /* of cuBLASLt's, as the candidate has it */
 } gemmepi__split;
 
 /* >>building */
@@ -90,7 +90,7 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
         status = gemmepi__lt_build(context, problem,
                                    split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
                                    split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view,
-                                   split->answer, &split->product);
+                                   split->algorithm, &split->product);
         if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
             break;
     }
@@ -170,14 +170,14 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
     if (status)
         return status;
     memset(split, 0, sizeof *split);
-    split->answer = candidate->answer;
+    split->algorithm = candidate->algorithm;
     split->has_product = problem->k != 0;
     split->bare =
         candidate->bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
         gemmepi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
     if (!split->bare) {
         status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-                                   &rest.views[GEMMEPI__D], split->answer, &split->product);
+                                   &rest.views[GEMMEPI__D], split->algorithm, &split->product);
         split->product_takes_c = 1;
         if (status == GEMMEPI_UNSUPPORTED)
             split->bare = 1;
