@@ -1076,7 +1076,8 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
    compiled it. Where a bundle has it, it is neither sought on disk nor compiled, and NVRTC is not looked for.
    A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load those alone that you made, or got from
    somebody you trust. What is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one of
-   more than 1 GiB. On the host bundles are checked and kept for a save. docs/shipping.md says how to make one. */
+   more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: they
+   may be made while other threads run and while streams are being captured. docs/shipping.md says how to make a bundle. */
 
 /* Writes a bundle to a file, in place of the one that may be there; that stays as it is where anything fails. What is there and is
    no file is refused, a link to one replaced. Other users may read the file, unless the umask says otherwise.
@@ -20096,8 +20097,10 @@ static gemmepi_status gemmepi__plan_bundle(gemmepi_context *context, gemmepi__co
     status = gemmepi__fail(GEMMEPI_UNSUPPORTED,
       "there are no kernels: the context is on the host (%s). A bundle is made on a GPU, or of bundles that were loaded",
       context->fallback_reason[0] ? context->fallback_reason : "config.device asks for it");
-  if (status)
+  if (status) {
+    *size = 0;
     gemmepi__delete(&context->allocator, list->entries);
+  }
   return status;
 }
 

@@ -76,8 +76,10 @@ static gemmepi_status gemmepi__plan_bundle(gemmepi_context *context, gemmepi__co
             "there are no kernels: the context is on the host (%s). A bundle is made on a GPU, or of bundles that "
             "were loaded",
             context->fallback_reason[0] ? context->fallback_reason : "config.device asks for it");
-    if (status)
+    if (status) {
+        *size = 0;
         gemmepi__delete(&context->allocator, list->entries);
+    }
     return status;
 }
 

@@ -308,7 +308,8 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
    compiled it. Where a bundle has it, it is neither sought on disk nor compiled, and NVRTC is not looked for.
    A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load those alone that you made, or got from
    somebody you trust. What is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one of
-   more than 1 GiB. On the host bundles are checked and kept for a save. docs/shipping.md says how to make one. */
+   more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: they
+   may be made while other threads run and while streams are being captured. docs/shipping.md says how to make a bundle. */
 
 /* Writes a bundle to a file, in place of the one that may be there; that stays as it is where anything fails. What is there and is
    no file is refused, a link to one replaced. Other users may read the file, unless the umask says otherwise.

@@ -73,6 +73,7 @@ static int be_a_child(void) {
     gemmepi_context *context;
     gemmepi_context_details details;
     void *memory = NULL;
+    size_t size;
     memset(&args, 0, sizeof args);
     args.a = args.b = one;
     args.d = result;
@@ -82,7 +83,8 @@ static int be_a_child(void) {
         return 2;
     if (!is_told(gemmepi_run_matmul(parents_plan, &args, NULL)))
         return 3;
-    if (!is_told(gemmepi_context_info(parents, &details)) || !is_told(gemmepi_alloc(parents, 16, &memory)))
+    if (!is_told(gemmepi_bundle_write(parents, NULL, 0, &size)) ||
+        !is_told(gemmepi_context_info(parents, &details)) || !is_told(gemmepi_alloc(parents, 16, &memory)))
         return 4;
     gemmepi_plan_destroy(parents_plan);
     gemmepi_destroy(parents);
