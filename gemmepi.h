@@ -13030,11 +13030,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
 static const char *gemmepi__tma_varies(const gemmepi__problem *problem) {
   gemmepi__view a = problem->views[GEMMEPI__A];
   if (a.transposed)
-    return "BATCH_INVARIANT: a is stored transposed, and TMA takes it where its lines, of m, are whole units";
+    return "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone";
   a.lines = 2; /* the rule for one is another */
   return gemmepi__tma_takes(problem, &a, a.bits)
        ? NULL
-       : "BATCH_INVARIANT: TMA takes one row of such an a, and no more";
+       : "BATCH_INVARIANT: TMA takes one row of such an operand, but no more";
 }
 
 /* Of aux, whether it is written or read. */
@@ -17031,7 +17031,8 @@ static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matm
   const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
   if (!gemmepi__is_invariant(&plan->problem))
     return;
-  gemmepi__append(text, "  BATCH_INVARIANT: a row has the same bits whatever m is\n");
+  gemmepi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is\n",
+    plan->problem.exchanged ? "column" : "row", plan->problem.exchanged ? 'n' : 'm');
   if (!taken || without->route == GEMMEPI_ROUTE_EMPTY)
     return;
   if (without->microseconds <= 0 || taken->microseconds <= 0) {

@@ -14,6 +14,24 @@ static void random_products_are_within_the_bound(void) {
     }
 }
 
+/* Whatever route is right for all m must be there. */
+static void with_batch_invariance_they_are_too(void) {
+    uint64_t seed;
+    if (strstr(here->name, " by fused") || strstr(here->name, " without fused"))
+        SKIP("config.routes leaves routes out");
+    for (seed = first; seed < first + (count + 5) / 6; seed++) {
+        problem p = problem_random(~seed);
+        size_t all = 256;
+        int t;
+        for (t = 0; t < T_SCALARS; t++)
+            all |= p.shift[t];
+        if (!p.desc.alignment) /* that of the pointers is not asked for */
+            p.desc.alignment = all & (~all + 1);
+        p.desc.flags |= GEMMEPI_BATCH_INVARIANT;
+        CHECK(problem_holds(here, &p), "seed ~%llu", (unsigned long long)seed);
+    }
+}
+
 /* >>garbage */
 
 static gemmepi_matmul_desc garbage(uint64_t seed) {
@@ -66,6 +84,7 @@ int main(int argc, char **argv) {
         printf("on %s, seeds %llu to %llu:\n", here->name, (unsigned long long)first,
                (unsigned long long)(first + count - 1));
         RUN(random_products_are_within_the_bound);
+        RUN(with_batch_invariance_they_are_too);
         RUN(garbage_is_refused_or_planned_but_never_crashes);
         test_device_close(here);
     }

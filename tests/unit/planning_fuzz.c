@@ -169,6 +169,7 @@ static gemmepi_matmul_desc any_product(void) {
     desc.residual.batch_stride = one_in(2) ? 0 : desc.aux.batch_stride;
     desc.bias_grad.batch_stride = one_in(2) ? 0 : 2 * (desc.m > desc.n ? desc.m : desc.n);
     desc.flags = one_in(4) ? GEMMEPI_AMAX_D : one_in(4) ? GEMMEPI_DEVICE_SCALARS : 0;
+    desc.flags |= one_in(4) ? GEMMEPI_BATCH_INVARIANT : 0;
     desc.alignment = one_in(3) ? (size_t)1 << below(9) : 0;
     return desc;
 }
@@ -234,6 +235,7 @@ static gemmepi_linear_desc any_layer(void) {
         desc.n &= ~(int64_t)1;
     desc.order = one_in(4) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
     desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS;
+    desc.flags |= one_in(4) ? GEMMEPI_BATCH_INVARIANT : 0;
     if (one_in(3))
         desc.flags = below(2) ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DBIAS;
     if (one_in(2))

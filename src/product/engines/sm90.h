@@ -117,11 +117,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
 static const char *gemmepi__tma_varies(const gemmepi__problem *problem) {
     gemmepi__view a = problem->views[GEMMEPI__A];
     if (a.transposed)
-        return "BATCH_INVARIANT: a is stored transposed, and TMA takes it where its lines, of m, are whole units";
+        return "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone";
     a.lines = 2; /* the rule for one is another */
     return gemmepi__tma_takes(problem, &a, a.bits)
                ? NULL
-               : "BATCH_INVARIANT: TMA takes one row of such an a, and no more";
+               : "BATCH_INVARIANT: TMA takes one row of such an operand, but no more";
 }
 
 /* Of aux, whether it is written or read. */
