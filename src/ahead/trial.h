@@ -112,7 +112,7 @@ static void gemmepi__make_block(gemmepi__trial *trial, int operand) {
 static gemmepi_status gemmepi__fill_tensor(gemmepi__trial *trial, int set, int operand) {
     const gemmepi__view *view = &trial->problem->views[operand];
     size_t size = (size_t)view->bytes, done,
-           piece = (size_t)GEMMEPI__TRIAL_BLOCK * (view->bits < 8 ? 1 : view->bits / 8);
+           piece = GEMMEPI__TRIAL_BLOCK * (size_t)(view->bits < 8 ? 1 : view->bits / 8);
     gemmepi_status status = GEMMEPI_OK;
     for (done = 0; !status && done < size; done += piece)
         status = gemmepi_upload(trial->context, gemmepi__trial_tensor(trial, set, operand) + done,
@@ -181,7 +181,7 @@ static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_
 
 static size_t gemmepi__piece_size(const gemmepi__view *view) {
     size_t bytes = (size_t)view->bytes;
-    return bytes < GEMMEPI__TRIAL_PIECE ? bytes : GEMMEPI__TRIAL_PIECE;
+    return bytes < (size_t)GEMMEPI__TRIAL_PIECE ? bytes : (size_t)GEMMEPI__TRIAL_PIECE;
 }
 
 static size_t gemmepi__outputs_size(const gemmepi__problem *problem) {

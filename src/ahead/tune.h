@@ -384,11 +384,12 @@ static gemmepi_status gemmepi__check_tune_options(const gemmepi_tune_options *op
 GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_any_desc *problems,
                                         size_t count, const gemmepi_tune_options *options,
                                         gemmepi_progress_function progress, void *user) {
-    static const gemmepi_tune_options usual;
+    gemmepi_tune_options usual;
     const gemmepi_tune_options *wished = options ? options : &usual;
     char sentence[GEMMEPI__ERROR_TEXT_SIZE];
     gemmepi_status first = GEMMEPI_OK, status;
     size_t i, failed = 0;
+    memset(&usual, 0, sizeof usual);
     if (!context || (!problems && count))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
     if (gemmepi__came_by_fork(context))
