@@ -134,6 +134,8 @@ static text_line layer_text(const layer *l) {
             text_add(&to, " %s", words[i]);
     if (layer_has(l, GEMMEPI_RELAXED))
         text_add(&to, " RELAXED");
+    if (layer_has(l, GEMMEPI_BATCH_INVARIANT))
+        text_add(&to, " BATCH_INVARIANT");
     if (layer_has(l, GEMMEPI_FAST_ACCUMULATION))
         text_add(&to, " FAST_ACCUMULATION");
     text_add(&to, " alignment %lld%s%s", (long long)d->alignment, l->by_plan ? ", by plan" : "",

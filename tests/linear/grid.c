@@ -990,6 +990,20 @@ static void fast_accumulation_and_relaxed_hold(void) {
         }
 }
 
+/* Whatever its products take then. */
+static void batch_invariant_layers_hold(void) {
+    static const types *const some[] = {&e4m3, &bf16, &f32};
+    int i, recompute;
+    for (i = 0; i < COUNT(some); i++)
+        for (recompute = 0; recompute < 2; recompute++) {
+            layer l = typed(some[i], 70, 48, 160, GEMMEPI_SILU,
+                            ALL_GRADIENTS | GEMMEPI_LINEAR_BIAS | GEMMEPI_BATCH_INVARIANT |
+                                p_flag(GEMMEPI_SILU, recompute));
+            CHECK(backward_holds(here, &l), "%s", some[i]->name);
+            CHECK(forward_holds(here, &l), "%s", some[i]->name);
+        }
+}
+
 /* >>the same bits */
 
 static void check_same_bits(const types *t, gemmepi_epilogue activation, int recompute) {
@@ -1285,6 +1299,7 @@ static void run_all(void) {
     RUN(scales_hold_in_other_layouts);
     RUN(y_preact_and_dy_have_scales);
     RUN(fast_accumulation_and_relaxed_hold);
+    RUN(batch_invariant_layers_hold);
     RUN(repeated_runs_plans_and_one_shots_give_the_same_bits);
     RUN(the_workspace_may_be_the_callers_and_exactly_as_large);
     RUN(a_plan_says_what_it_is);

@@ -447,12 +447,12 @@ static sentence problem_line(const problem *p) {
     line_add_epilogue(&l, d->epilogue);
     if (d->has_parameter)
         line_add(&l, "(%g)", d->activation_parameter);
-    line_add(&l, "%s%s%s%s%s%s", problem_accumulates(p) ? " accumulate" : "",
-             d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
-             d->flags & GEMMEPI_DEVICE_SCALARS ? " device scalars" : "",
-             d->flags & GEMMEPI_FAST_ACCUMULATION ? " fast accumulation" : "",
-             d->flags & GEMMEPI_AMAX_D ? " amax of d" : "",
-             d->flags & GEMMEPI_AMAX_AUX ? " amax of aux" : "");
+    line_add(
+        &l, "%s%s%s%s%s%s%s", problem_accumulates(p) ? " accumulate" : "",
+        d->flags & GEMMEPI_BATCH_INVARIANT ? " invariant" : "", d->flags & GEMMEPI_RELAXED ? " relaxed" : "",
+        d->flags & GEMMEPI_DEVICE_SCALARS ? " device scalars" : "",
+        d->flags & GEMMEPI_FAST_ACCUMULATION ? " fast accumulation" : "",
+        d->flags & GEMMEPI_AMAX_D ? " amax of d" : "", d->flags & GEMMEPI_AMAX_AUX ? " amax of aux" : "");
     line_add_scalar(&l, "alpha", p->has_alpha, p->alpha);
     line_add_scalar(&l, "beta", p->has_beta, p->beta);
     line_add_tensor(&l, T_A, &d->a, p);

@@ -57,7 +57,7 @@ static gemmepi_matmul_desc desc_of(const types *of, gemmepi_epilogue epilogue, i
 
 /* From one row to more than any band, wave or part has. */
 static int64_t next_m(int64_t m) {
-    return m < 20 ? m + 1 : m < 70 ? m + 9 : m + m / 3;
+    return m < 10 ? m + 1 : m < 70 ? m + 9 : m + m / 2;
 }
 enum { MOST_ROWS = 300000 };
 
