@@ -571,11 +571,11 @@ typedef enum gemmepi_tune_mode {
 
 /* How gemmepi_tune goes about it. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    gemmepi_tune_mode mode;
     double milliseconds; /* for each problem, compilation included, about; 0: until all is compiled and timed */
     size_t memory;       /* bytes of device memory at most; 0: 2 GiB. A problem always takes its own tensors once */
     int again;           /* 1: problems that have an answer already, too */
     int threads;         /* that compile; 0: as many as there are cores */
+    gemmepi_tune_mode mode;
 } gemmepi_tune_options;
 
 /* >>answers */
