@@ -79,8 +79,7 @@
           check(gemmepi_matmul(gpu, &desc, &args, stream));
    4. An epilogue is one activation or-ed with flags; gemmepi_epilogue has the formula and the order in which they act.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
-          args.bias = bias, args.aux = p;
-      desc.flags = GEMMEPI_BATCH_INVARIANT gives a row of d the same bits whatever m is.
+          args.bias = bias, args.aux = p; // with desc.flags = GEMMEPI_BATCH_INVARIANT a row of y has the same bits whatever m is
    5. A plan does the work of planning once. Running it costs its launches.
           check(gemmepi_plan_matmul(gpu, &desc, &plan));
           check(gemmepi_plan_prepare(plan, stream)); // workspace for runs on this stream
@@ -104,18 +103,18 @@
           check(gemmepi_synchronize(gpu, stream));
    9. Threads share contexts and plans. Runs take no lock but for the context's workspace, and may be captured into CUDA graphs:
       prepare and run once before. docs/threads-and-graphs.md has the rules of streams and workspace.
-  10. Ship: a problem's first use compiles kernels, half a second each, and keeps them in a folder. gemmepi_precompile does that
-      for a list of problems on all cores. A bundle has the kernels that a context has used: where it is loaded they are not
-      compiled, and NVRTC is not needed. It is code: load those alone that you trust. docs/shipping.md has more.
+  10. Ship: a problem's first use compiles kernels, half a second each, and keeps them in a folder. gemmepi_precompile does that for a
+      list of problems, gemmepi_tune finds by timing which kernel is fastest. A bundle of kernels, which is code (load trusted ones alone),
+      takes the place of NVRTC: docs/shipping.md.
           problem.matmul = &desc;
-          check(gemmepi_precompile(gpu, &problem, 1, 0, NULL, NULL));
+          check(gemmepi_precompile(gpu, &problem, 1, 0, NULL, NULL)); // or gemmepi_tune(gpu, &problem, 1, NULL, NULL, NULL)
           if (!details.is_host) check(gemmepi_bundle_save(gpu, "kernels.gemmepi")); // the user's program: gemmepi_bundle_load
 
-   FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same to read in a browser
+   FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
        gemmepi_alloc _free _upload _download _synchronize _stream_create _stream_destroy   memory and streams
        gemmepi_matmul _linear _linear_backward _elementwise                                 a problem in one call
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
-       gemmepi_plan_prepare _plan_info _plan_explain _plan_destroy                          of plans of every kind
+       gemmepi_plan_prepare _info _explain _destroy, gemmepi_epilogue_info, gemmepi_dtype_size   of plans, and sizes
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast                element-wise, in short
-       gemmepi_precompile _bundle_save _load _write _read, gemmepi_epilogue_info _dtype_size  ahead of time, and sizes */
+       gemmepi_precompile _tune _answers_save _load _bundle_save _load _write _read         ahead of time */
