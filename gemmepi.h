@@ -9072,6 +9072,8 @@ typedef struct gemmepi__kernel {
   gemmepi__cu_function function; /* NULL: not there, because it is being built or that has failed */
   int is_being_built; /* by a thread; others wait for kernel_built */
   int arch; /* that it was compiled for, which may be older than the chip: 90 for 9.0 */
+  unsigned
+    shared; /* bytes of dynamic shared memory that it may have: the most that a launch of it asks for */
 } gemmepi__kernel;
 
 /* What NVRTC is or was, as far as the key on disk needs it. */
@@ -9286,7 +9288,7 @@ static gemmepi_status gemmepi__build_source(gemmepi_context *context, const char
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, const char *name, const gemmepi__kernel **found) {
+  const char *entry, const char *name, gemmepi__kernel **found) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
   gemmepi__kernel *kernel;
@@ -9384,18 +9386,38 @@ static char *gemmepi__past(char *part, size_t bytes) {
   return part ? part + gemmepi__round_up(bytes, 256) : NULL;
 }
 
-/* The kernel `entry` of `file`, under the name that launch has. */
-static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-  const char *entry, gemmepi__launch *launch) {
-  const gemmepi__kernel *kernel = NULL;
+/* The kernel `entry` of `file`, under the name that launch has; *found is the context's. */
+static gemmepi_status gemmepi__point_to_kernel(gemmepi_context *context, const char *file,
+  const char *prologue, const char *entry, gemmepi__launch *launch, gemmepi__kernel **found) {
   gemmepi_status status;
   if (!launch->name[0])
     gemmepi__name_kernel(launch, "%s", entry);
-  status = gemmepi__find_kernel(context, file, prologue, entry, launch->name, &kernel);
+  status = gemmepi__find_kernel(context, file, prologue, entry, launch->name, found);
   if (status)
     return status;
-  launch->function = kernel->function;
-  launch->arch = kernel->arch;
+  launch->function = (*found)->function;
+  launch->arch = (*found)->arch;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+  const char *entry, gemmepi__launch *launch) {
+  gemmepi__kernel *kernel = NULL;
+  return gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
+}
+
+/* Plans of one kernel may ask for more shared memory or less: what it may have is only ever raised. */
+static gemmepi_status gemmepi__give_shared(gemmepi_context *context, const gemmepi__launch *launch, gemmepi__kernel *kernel) {
+  char what[160];
+  int result;
+  if (launch->shared <= kernel->shared)
+    return GEMMEPI_OK;
+  result = context->driver.func_set_attribute(
+    kernel->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
+  snprintf(what, sizeof what, "giving %s its shared memory", launch->name);
+  if (result)
+    return gemmepi__cuda_failed(&context->driver, result, what);
+  kernel->shared = launch->shared;
   return GEMMEPI_OK;
 }
 
@@ -9403,20 +9425,15 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
  launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
   const char *prologue, const char *entry, gemmepi__launch *launch) {
+  gemmepi__kernel *kernel = NULL;
   gemmepi_status status;
-  char what[160];
-  int result = 0;
   if (context->only_measures)
     return GEMMEPI_OK;
-  status = gemmepi__get_kernel(context, file, prologue, entry, launch);
+  status = gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
   if (status)
     return status;
   launch->overlaps = launch->arch >= 90;
-  if (launch->shared)
-    result = context->driver.func_set_attribute(
-      launch->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
-  snprintf(what, sizeof what, "giving %s its shared memory", launch->name);
-  return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+  return gemmepi__give_shared(context, launch, kernel);
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */

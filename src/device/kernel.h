@@ -17,6 +17,8 @@ typedef struct gemmepi__kernel {
     gemmepi__cu_function function; /* NULL: not there, because it is being built or that has failed */
     int is_being_built;            /* by a thread; others wait for kernel_built */
     int arch; /* that it was compiled for, which may be older than the chip: 90 for 9.0 */
+    unsigned
+        shared; /* bytes of dynamic shared memory that it may have: the most that a launch of it asks for */
 } gemmepi__kernel;
 
 /* What NVRTC is or was, as far as the key on disk needs it. */
@@ -237,8 +239,7 @@ static gemmepi_status gemmepi__build_source(gemmepi_context *context, const char
 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                           const char *entry, const char *name,
-                                           const gemmepi__kernel **found) {
+                                           const char *entry, const char *name, gemmepi__kernel **found) {
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
     gemmepi__kernel *kernel;

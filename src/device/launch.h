@@ -59,18 +59,40 @@ static char *gemmepi__past(char *part, size_t bytes) {
     return part ? part + gemmepi__round_up(bytes, 256) : NULL;
 }
 
-/* The kernel `entry` of `file`, under the name that launch has. */
-static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                          const char *entry, gemmepi__launch *launch) {
-    const gemmepi__kernel *kernel = NULL;
+/* The kernel `entry` of `file`, under the name that launch has; *found is the context's. */
+static gemmepi_status gemmepi__point_to_kernel(gemmepi_context *context, const char *file,
+                                               const char *prologue, const char *entry,
+                                               gemmepi__launch *launch, gemmepi__kernel **found) {
     gemmepi_status status;
     if (!launch->name[0])
         gemmepi__name_kernel(launch, "%s", entry);
-    status = gemmepi__find_kernel(context, file, prologue, entry, launch->name, &kernel);
+    status = gemmepi__find_kernel(context, file, prologue, entry, launch->name, found);
     if (status)
         return status;
-    launch->function = kernel->function;
-    launch->arch = kernel->arch;
+    launch->function = (*found)->function;
+    launch->arch = (*found)->arch;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                          const char *entry, gemmepi__launch *launch) {
+    gemmepi__kernel *kernel = NULL;
+    return gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
+}
+
+/* Plans of one kernel may ask for more shared memory or less: what it may have is only ever raised. */
+static gemmepi_status gemmepi__give_shared(gemmepi_context *context, const gemmepi__launch *launch,
+                                           gemmepi__kernel *kernel) {
+    char what[160];
+    int result;
+    if (launch->shared <= kernel->shared)
+        return GEMMEPI_OK;
+    result = context->driver.func_set_attribute(
+        kernel->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
+    snprintf(what, sizeof what, "giving %s its shared memory", launch->name);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, what);
+    kernel->shared = launch->shared;
     return GEMMEPI_OK;
 }
 
@@ -79,20 +101,15 @@ static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
                                                   const char *prologue, const char *entry,
                                                   gemmepi__launch *launch) {
+    gemmepi__kernel *kernel = NULL;
     gemmepi_status status;
-    char what[160];
-    int result = 0;
     if (context->only_measures)
         return GEMMEPI_OK;
-    status = gemmepi__get_kernel(context, file, prologue, entry, launch);
+    status = gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
     if (status)
         return status;
     launch->overlaps = launch->arch >= 90;
-    if (launch->shared)
-        result = context->driver.func_set_attribute(
-            launch->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
-    snprintf(what, sizeof what, "giving %s its shared memory", launch->name);
-    return result ? gemmepi__cuda_failed(&context->driver, result, what) : GEMMEPI_OK;
+    return gemmepi__give_shared(context, launch, kernel);
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */

@@ -405,7 +405,8 @@ FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
     BREAKS("cuModuleLoadData");
     if (memcmp(image, "fake cubin", 10) != 0)
         return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
-    *module = (gemmepi__cu_module)malloc(1);
+    *module = (gemmepi__cu_module)malloc(sizeof(int));
+    *(int *)(void *)*module = 48 << 10; /* what a launch may ask for, until more is given */
     count(&gpu.modules, 1);
     return 0;
 }
@@ -427,10 +428,10 @@ FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module mod
 FAKE(cuFuncSetAttribute)(gemmepi__cu_function function, int attribute, int value) {
     needs_context();
     BREAKS("cuFuncSetAttribute");
-    return function && attribute == GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
-                   value <= 232448
-               ? 0
-               : GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    if (!function || attribute != GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 232448)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    *(int *)(void *)function = value;
+    return 0;
 }
 /* A map is its address, its extents and its box, of 128 bytes a line. */
 FAKE(cuTensorMapEncodeTiled)
@@ -468,7 +469,7 @@ static int fake_launch(gemmepi__cu_function function, unsigned grid_x, unsigned 
                        unsigned shared_size, void **parameters) {
     needs_context();
     if (!function || !parameters || !grid_x || grid_x > INT_MAX || block_x * block_y == 0 ||
-        block_x * block_y > 1024)
+        block_x * block_y > 1024 || (int)shared_size > *(const int *)(const void *)function)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
     if (block_x == GEMMEPI__SM90_THREADS) {
         if ((uintptr_t)parameters[0] % 64)

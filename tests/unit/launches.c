@@ -430,6 +430,28 @@ static void sums_of_an_operand_are_the_fused_kernels_own(void) {
     }
 }
 
+/* What a block asks for depends on how many there are: a later plan that asks for less leaves the earlier one what it needs. */
+static void plans_of_one_kernel_keep_their_shared_memory(void) {
+    planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
+    static const int64_t edges[] = {512, 768, 640, 960,
+                                    1088}; /* as many bytes as 116240, and as few as 58128 */
+    gemmepi_plan *plans[GEMMEPI__COUNT(edges)];
+    int i, count = (int)GEMMEPI__COUNT(edges);
+    long kernels;
+    p.desc.a.dtype = GEMMEPI_F32, p.desc.epilogue = GEMMEPI_NONE, p.args.bias = NULL;
+    for (i = 0; i < count; i++) {
+        p.desc.m = p.desc.n = edges[i], p.desc.k = 128;
+        CHECK(gemmepi_plan_matmul(p.context, &p.desc, &plans[i]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
+    kernels = gpu.compilations;
+    for (i = 0; i < count; i++) {
+        CHECK(gemmepi_run_matmul(plans[i], &p.args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        gemmepi_plan_destroy(plans[i]);
+    }
+    CHECK(kernels < count, "%ld kernels of %d plans", kernels, count);
+    planned_end(&p);
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(a_fused_run_has_its_own_pointers_in_its_maps);
@@ -444,5 +466,6 @@ int main(void) {
     RUN(parts_of_a_narrow_product_are_aligned);
     RUN(a_fused_gradient_leaves_its_sums);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
+    RUN(plans_of_one_kernel_keep_their_shared_memory);
     return test_finish();
 }
