@@ -12607,10 +12607,14 @@ static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi
   return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
 }
 
+#define GEMMEPI__PASS_KEPT \
+  24e6 /* bytes of a product that are still in L2 when the pass reads them, where they take a third of the time */
+
 /* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
  as long, on an H100. */
 static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem, int parts) {
-  double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
+  double of_product = (double)problem->m * (double)problem->n * 8 * parts; /* written and read */
+  double bytes = of_product * (double)problem->batch > 2 * GEMMEPI__PASS_KEPT ? of_product : of_product / 3;
   int operand;
   for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
     if (gemmepi__has_operand(problem, operand))
@@ -16058,16 +16062,24 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
   lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 
+/* A bare product and a pass; where sums of an operand are all that cuBLASLt leaves, these. */
+static double gemmepi__split_microseconds(const gemmepi__wanted *wanted) {
+  const gemmepi__problem *problem = wanted->problem;
+  gemmepi__problem bare = gemmepi__bare_problem(problem), rest = gemmepi__without_sums(problem);
+  if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && !gemmepi__lt_rule(wanted->context, &rest))
+    return gemmepi__with_memory(wanted->context, &rest, wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(&rest)) +
+       gemmepi__sums_microseconds(problem);
+  return gemmepi__with_memory(wanted->context, &bare, wanted->bare_microseconds) +
+     gemmepi__pass_microseconds(wanted->context, problem, 1);
+}
+
 /* It goes after LT, whose row is above its own. */
 static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
   double before = gemmepi__least_of_route(candidates, GEMMEPI_ROUTE_LT)->rank;
   gemmepi__candidate *split = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
   split->otherwise = "it takes a pass more";
-  if (wanted->bare_microseconds > 0) {
-    gemmepi__problem bare = gemmepi__bare_problem(wanted->problem);
-    split->microseconds = gemmepi__with_memory(wanted->context, &bare, wanted->bare_microseconds) +
-        gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
-  }
+  if (wanted->bare_microseconds > 0)
+    split->microseconds = gemmepi__split_microseconds(wanted);
   split->rank = gemmepi__lt_rank(split->microseconds);
   if (split->rank < before)
     split->rank = before;
@@ -16084,7 +16096,9 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
         context->multiprocessors;
   double finish =
     1000 + area / 128 * (GEMMEPI__STORING_CYCLES + (gated ? 0 : gemmepi__epilogue_cycles(problem)));
-  if (each < 1)
+  if (each > 1) /* tiles wait for each other's lines */
+    finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
+  else
     each = 1;
   return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
      (gated ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));

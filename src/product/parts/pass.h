@@ -402,11 +402,15 @@ static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi
     return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
 }
 
+#define GEMMEPI__PASS_KEPT \
+    24e6 /* bytes of a product that are still in L2 when the pass reads them, where they take a third of the time */
+
 /* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
    as long, on an H100. */
 static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          int parts) {
-    double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
+    double of_product = (double)problem->m * (double)problem->n * 8 * parts; /* written and read */
+    double bytes = of_product * (double)problem->batch > 2 * GEMMEPI__PASS_KEPT ? of_product : of_product / 3;
     int operand;
     for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
         if (gemmepi__has_operand(problem, operand))

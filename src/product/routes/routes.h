@@ -82,16 +82,25 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
     lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 
+/* A bare product and a pass; where sums of an operand are all that cuBLASLt leaves, these. */
+static double gemmepi__split_microseconds(const gemmepi__wanted *wanted) {
+    const gemmepi__problem *problem = wanted->problem;
+    gemmepi__problem bare = gemmepi__bare_problem(problem), rest = gemmepi__without_sums(problem);
+    if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) && !gemmepi__lt_rule(wanted->context, &rest))
+        return gemmepi__with_memory(wanted->context, &rest,
+                                    wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(&rest)) +
+               gemmepi__sums_microseconds(problem);
+    return gemmepi__with_memory(wanted->context, &bare, wanted->bare_microseconds) +
+           gemmepi__pass_microseconds(wanted->context, problem, 1);
+}
+
 /* It goes after LT, whose row is above its own. */
 static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
     double before = gemmepi__least_of_route(candidates, GEMMEPI_ROUTE_LT)->rank;
     gemmepi__candidate *split = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
     split->otherwise = "it takes a pass more";
-    if (wanted->bare_microseconds > 0) {
-        gemmepi__problem bare = gemmepi__bare_problem(wanted->problem);
-        split->microseconds = gemmepi__with_memory(wanted->context, &bare, wanted->bare_microseconds) +
-                              gemmepi__pass_microseconds(wanted->context, wanted->problem, 1);
-    }
+    if (wanted->bare_microseconds > 0)
+        split->microseconds = gemmepi__split_microseconds(wanted);
     split->rank = gemmepi__lt_rank(split->microseconds);
     if (split->rank < before)
         split->rank = before;
@@ -108,7 +117,9 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
                   context->multiprocessors;
     double finish =
         1000 + area / 128 * (GEMMEPI__STORING_CYCLES + (gated ? 0 : gemmepi__epilogue_cycles(problem)));
-    if (each < 1)
+    if (each > 1) /* tiles wait for each other's lines */
+        finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
+    else
         each = 1;
     return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
            (gated ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
