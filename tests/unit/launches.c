@@ -216,7 +216,7 @@ static void blocks_are_shared_out_evenly(void) {
         int tile_m;      /* of parts, which are 64 wide */
         int room, waves; /* blocks that a multiprocessor has room for; how often all have as many */
         int pass_blocks; /* at least; 0: no pass */
-    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 32, 1, 1, 132},
+    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 64, 1, 1, 132},
                  {GEMMEPI_SILU | GEMMEPI_GATED, 64, 2048, 2048, 64, 2, 1, 132},
                  {GEMMEPI_SILU | GEMMEPI_GATED, 32, 256, 2048, 32, 1, 1, 8},
                  {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 64, 2, 1, 1},
