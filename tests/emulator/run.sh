@@ -12,10 +12,10 @@ folder=$(pwd)/build/emulator
 # The kernel for Hopper in shapes of each sort, each with another composition, all shapes of that for small products, and random problems on what came before it and after;
 # fused SIZES SHAPE KERNELS, fuzz COUNT SEED. NVRTC takes most of the time.
 sample() {
-    for shape in 0 2 4 7 9; do
+    for shape in 0 2 4 7 9 14; do
         echo "90 gpu/fused 1 $shape 1"
     done
-    for shape in 25 26 27 28 29 30 31 32 33 34; do
+    for shape in 27 28 29 30 31 32 33 34 35 36; do
         echo "90 gpu/fused 2 $shape 5"
     done
     cat <<'LIST'
