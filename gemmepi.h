@@ -7177,6 +7177,8 @@ struct gemmepi_context {
   struct gemmepi__bundle *bundles;
   long kernels_compiled, kernels_from_disk, kernels_from_bundle;
   gemmepi__map answers; /* gemmepi__answer by a problem's digest: what tuning found */
+  gemmepi__mutex
+    tune_lock; /* held while a problem is tuned: what is timed is alone, as far as the context goes */
   int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
   gemmepi__mutex lock; /* held for moments: guards handles, plans, and adding to blocks */
@@ -7431,18 +7433,17 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
 
 /* Locks, and what wakes threads that wait for a kernel: all or none. */
 static gemmepi_status gemmepi__make_locks(gemmepi_context *context) {
-  if (!gemmepi__mutex_init(&context->lock))
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-  if (!gemmepi__mutex_init(&context->build_lock)) {
-    gemmepi__mutex_destroy(&context->lock);
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-  }
-  if (!gemmepi__condition_init(&context->kernel_built)) {
-    gemmepi__mutex_destroy(&context->build_lock);
-    gemmepi__mutex_destroy(&context->lock);
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
-  }
-  return GEMMEPI_OK;
+  gemmepi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock};
+  const int count = (int)GEMMEPI__COUNT(mutexes);
+  int made = 0, has_condition;
+  while (made < count && gemmepi__mutex_init(mutexes[made]))
+    made++;
+  has_condition = made == count && gemmepi__condition_init(&context->kernel_built);
+  if (has_condition)
+    return GEMMEPI_OK;
+  while (made > 0)
+    gemmepi__mutex_destroy(mutexes[--made]);
+  return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex or condition variable");
 }
 
 /* All that takes no memory. */
@@ -9643,6 +9644,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gemmepi__free_codes(context);
   gemmepi__mutex_destroy(&context->lock);
   gemmepi__mutex_destroy(&context->build_lock);
+  gemmepi__mutex_destroy(&context->tune_lock);
   gemmepi__condition_destroy(&context->kernel_built);
   gemmepi__delete(&allocator, context->dump_path);
   if (context->loader.library_path) {
@@ -16556,6 +16558,8 @@ static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *pl
 /* By the answer, as it is. */
 static gemmepi_status gemmepi__build_answer(gemmepi__matmul_plan *plan, const gemmepi__answer *answer) {
   gemmepi__candidate own = answer->candidate;
+  int is_measured =
+    !answer->is_loaded; /* while a kernel is compiled another thread may change the answer */
   gemmepi_status status;
   own.applied = gemmepi__candidate_like(&plan->candidates, &own)->applied;
   status = gemmepi__build_by(plan, own.route, &own);
@@ -16564,7 +16568,7 @@ static gemmepi_status gemmepi__build_answer(gemmepi__matmul_plan *plan, const ge
     return status;
   }
   plan->tuned_microseconds = own.microseconds;
-  plan->is_measured = !answer->is_loaded;
+  plan->is_measured = is_measured;
   return GEMMEPI_OK;
 }
 
@@ -19228,6 +19232,8 @@ static gemmepi_status gemmepi__run_way(gemmepi__trial *trial, const gemmepi__mat
     arguments.pointers[GEMMEPI__C] = arguments.pointers[GEMMEPI__D];
     arguments.beta = arguments.uses_c = 1;
   }
+  if (gemmepi__not_for_run(plan, &arguments))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", gemmepi__not_for_run(plan, &arguments));
   return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
 }
 
@@ -19240,10 +19246,11 @@ static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_
   status = gemmepi_alloc(trial->context, size, &memory);
   if (status)
     return status;
-  status = gemmepi_free(trial->context, trial->workspace);
+  if (trial->workspace)
+    trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
   trial->workspace = (char *)memory;
   trial->workspace_size = size;
-  return status;
+  return GEMMEPI_OK;
 }
 
 /* >>comparing */
@@ -19402,23 +19409,20 @@ static gemmepi_status gemmepi__time_once(gemmepi__trial *trial, const gemmepi__m
 
 /* >>the whole */
 
+/* The primary context is current, and nothing runs any more. */
 static void gemmepi__close_trial(gemmepi__trial *trial) {
   const gemmepi__driver *driver = &trial->context->driver;
   const gemmepi_allocator *allocator = &trial->context->allocator;
-  gemmepi_status freed = GEMMEPI_OK;
-  if (trial->stream)
-    (void)gemmepi__trial_wait(trial);
   if (trial->began)
     driver->event_destroy(trial->began);
   if (trial->ended)
     driver->event_destroy(trial->ended);
   if (trial->memory)
-    freed = gemmepi_free(trial->context, trial->memory);
+    driver->mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->memory);
   if (trial->workspace)
-    freed = gemmepi_free(trial->context, trial->workspace);
+    driver->mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
   if (trial->stream)
-    freed = gemmepi_stream_destroy(trial->context, trial->stream);
-  (void)freed;
+    driver->stream_destroy(trial->stream);
   gemmepi__delete(allocator, trial->block);
   gemmepi__delete(allocator, trial->reference);
   gemmepi__delete(allocator, trial->compared);
@@ -19485,6 +19489,8 @@ typedef struct gemmepi__tuning {
   double ends; /* seconds; 0: never */
   gemmepi__mutex lock;
   int next; /* to be built */
+  gemmepi_status failed; /* of the first that could not be built, and why */
+  char sentence[GEMMEPI__ERROR_TEXT_SIZE];
 } gemmepi__tuning;
 
 /* >>building all on several threads */
@@ -19499,6 +19505,9 @@ static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed
     gemmepi__unlock(&tuning->context->build_lock);
     gemmepi__leave_relaxed(tuning->context, &entry);
   }
+  if (status)
+    gemmepi__say(&tuning->context->log, status == GEMMEPI_UNSUPPORTED ? GEMMEPI_LOG_DEBUG : GEMMEPI_LOG_WARNING,
+      "tuning leaves out a way of the route %s: %s", gemmepi__route_names[timed->way->route], gemmepi__error_text);
   if (!status)
     timed->plan = plan;
   else if (plan)
@@ -19511,9 +19520,14 @@ static void gemmepi__build_some(gemmepi__tuning *tuning) {
   gemmepi__lock(&tuning->lock);
   while (tuning->next < tuning->ways.count && (tuning->next == 0 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)) {
     int mine = tuning->next++;
+    gemmepi_status status;
     gemmepi__unlock(&tuning->lock);
-    (void)gemmepi__build_way(tuning, &tuning->timed[mine]);
+    status = gemmepi__build_way(tuning, &tuning->timed[mine]);
     gemmepi__lock(&tuning->lock);
+    if (!status || tuning->failed)
+      continue;
+    tuning->failed = status;
+    snprintf(tuning->sentence, sizeof tuning->sentence, "%s", gemmepi__error_text);
   }
   gemmepi__unlock(&tuning->lock);
 }
@@ -19564,7 +19578,7 @@ static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
   int reference = gemmepi__reference_way(tuning), i;
   gemmepi_status status;
   if (reference < 0)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem could be built");
+    return gemmepi__fail(tuning->failed, "no way to run the problem could be built: %s", tuning->sentence);
   status = gemmepi__read_way(trial, tuning->timed[reference].plan, trial->reference);
   for (i = 0; i < tuning->ways.count && !status; i++) {
     gemmepi__timed *timed = &tuning->timed[i];
@@ -19737,6 +19751,10 @@ static gemmepi_status gemmepi__time_product(gemmepi__tuning *tuning) {
     status = gemmepi__check_ways(tuning);
   if (!status)
     status = gemmepi__time_ways(tuning);
+  if (tuning->trial.stream) {
+    gemmepi_status waited = gemmepi__trial_wait(&tuning->trial);
+    status = status ? status : waited;
+  }
   gemmepi__close_trial(&tuning->trial);
   if (!status)
     status = gemmepi__note_fastest(tuning);
@@ -19756,14 +19774,11 @@ static int gemmepi__has_answer(gemmepi_context *context, const gemmepi__problem 
   return has;
 }
 
-/* The primary context becomes current; not while others build. */
-static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__problem *problem,
+static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi_tune_options *options) {
   gemmepi__tuning *tuning;
   gemmepi__entry entry;
   gemmepi_status status;
-  if (gemmepi__is_empty(problem) || (!options->again && gemmepi__has_answer(context, problem)))
-    return GEMMEPI_OK;
   tuning = (gemmepi__tuning *)gemmepi__new(&context->allocator, sizeof *tuning);
   if (!tuning)
     return GEMMEPI_OUT_OF_MEMORY;
@@ -19781,6 +19796,17 @@ static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemm
     gemmepi__mutex_destroy(&tuning->lock);
   }
   gemmepi__delete(&context->allocator, tuning);
+  return status;
+}
+
+/* One problem at a time; another thread may have found its answer meanwhile. */
+static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi_tune_options *options) {
+  gemmepi_status status = GEMMEPI_OK;
+  gemmepi__lock(&context->tune_lock);
+  if (!gemmepi__is_empty(problem) && (options->again || !gemmepi__has_answer(context, problem)))
+    status = gemmepi__tune_now(context, problem, options);
+  gemmepi__unlock(&context->tune_lock);
   return status;
 }
 

@@ -159,6 +159,8 @@ static gemmepi_status gemmepi__run_way(gemmepi__trial *trial, const gemmepi__mat
         arguments.pointers[GEMMEPI__C] = arguments.pointers[GEMMEPI__D];
         arguments.beta = arguments.uses_c = 1;
     }
+    if (gemmepi__not_for_run(plan, &arguments))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", gemmepi__not_for_run(plan, &arguments));
     return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
 }
 
@@ -171,10 +173,11 @@ static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_
     status = gemmepi_alloc(trial->context, size, &memory);
     if (status)
         return status;
-    status = gemmepi_free(trial->context, trial->workspace);
+    if (trial->workspace)
+        trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
     trial->workspace = (char *)memory;
     trial->workspace_size = size;
-    return status;
+    return GEMMEPI_OK;
 }
 
 /* >>comparing */
@@ -336,23 +339,20 @@ static gemmepi_status gemmepi__time_once(gemmepi__trial *trial, const gemmepi__m
 
 /* >>the whole */
 
+/* The primary context is current, and nothing runs any more. */
 static void gemmepi__close_trial(gemmepi__trial *trial) {
     const gemmepi__driver *driver = &trial->context->driver;
     const gemmepi_allocator *allocator = &trial->context->allocator;
-    gemmepi_status freed = GEMMEPI_OK;
-    if (trial->stream)
-        (void)gemmepi__trial_wait(trial);
     if (trial->began)
         driver->event_destroy(trial->began);
     if (trial->ended)
         driver->event_destroy(trial->ended);
     if (trial->memory)
-        freed = gemmepi_free(trial->context, trial->memory);
+        driver->mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->memory);
     if (trial->workspace)
-        freed = gemmepi_free(trial->context, trial->workspace);
+        driver->mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
     if (trial->stream)
-        freed = gemmepi_stream_destroy(trial->context, trial->stream);
-    (void)freed;
+        driver->stream_destroy(trial->stream);
     gemmepi__delete(allocator, trial->block);
     gemmepi__delete(allocator, trial->reference);
     gemmepi__delete(allocator, trial->compared);

@@ -30,7 +30,9 @@ typedef struct gemmepi__tuning {
     gemmepi__trial trial;
     double ends; /* seconds; 0: never */
     gemmepi__mutex lock;
-    int next; /* to be built */
+    int next;              /* to be built */
+    gemmepi_status failed; /* of the first that could not be built, and why */
+    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
 } gemmepi__tuning;
 
 /* >>building all on several threads */
@@ -45,6 +47,11 @@ static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed
         gemmepi__unlock(&tuning->context->build_lock);
         gemmepi__leave_relaxed(tuning->context, &entry);
     }
+    if (status)
+        gemmepi__say(&tuning->context->log,
+                     status == GEMMEPI_UNSUPPORTED ? GEMMEPI_LOG_DEBUG : GEMMEPI_LOG_WARNING,
+                     "tuning leaves out a way of the route %s: %s", gemmepi__route_names[timed->way->route],
+                     gemmepi__error_text);
     if (!status)
         timed->plan = plan;
     else if (plan)
@@ -58,9 +65,14 @@ static void gemmepi__build_some(gemmepi__tuning *tuning) {
     while (tuning->next < tuning->ways.count &&
            (tuning->next == 0 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)) {
         int mine = tuning->next++;
+        gemmepi_status status;
         gemmepi__unlock(&tuning->lock);
-        (void)gemmepi__build_way(tuning, &tuning->timed[mine]);
+        status = gemmepi__build_way(tuning, &tuning->timed[mine]);
         gemmepi__lock(&tuning->lock);
+        if (!status || tuning->failed)
+            continue;
+        tuning->failed = status;
+        snprintf(tuning->sentence, sizeof tuning->sentence, "%s", gemmepi__error_text);
     }
     gemmepi__unlock(&tuning->lock);
 }
@@ -112,7 +124,8 @@ static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
     int reference = gemmepi__reference_way(tuning), i;
     gemmepi_status status;
     if (reference < 0)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem could be built");
+        return gemmepi__fail(tuning->failed, "no way to run the problem could be built: %s",
+                             tuning->sentence);
     status = gemmepi__read_way(trial, tuning->timed[reference].plan, trial->reference);
     for (i = 0; i < tuning->ways.count && !status; i++) {
         gemmepi__timed *timed = &tuning->timed[i];
@@ -287,6 +300,10 @@ static gemmepi_status gemmepi__time_product(gemmepi__tuning *tuning) {
         status = gemmepi__check_ways(tuning);
     if (!status)
         status = gemmepi__time_ways(tuning);
+    if (tuning->trial.stream) {
+        gemmepi_status waited = gemmepi__trial_wait(&tuning->trial);
+        status = status ? status : waited;
+    }
     gemmepi__close_trial(&tuning->trial);
     if (!status)
         status = gemmepi__note_fastest(tuning);
@@ -306,14 +323,11 @@ static int gemmepi__has_answer(gemmepi_context *context, const gemmepi__problem 
     return has;
 }
 
-/* The primary context becomes current; not while others build. */
-static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__problem *problem,
-                                            const gemmepi_tune_options *options) {
+static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi_tune_options *options) {
     gemmepi__tuning *tuning;
     gemmepi__entry entry;
     gemmepi_status status;
-    if (gemmepi__is_empty(problem) || (!options->again && gemmepi__has_answer(context, problem)))
-        return GEMMEPI_OK;
     tuning = (gemmepi__tuning *)gemmepi__new(&context->allocator, sizeof *tuning);
     if (!tuning)
         return GEMMEPI_OUT_OF_MEMORY;
@@ -331,6 +345,17 @@ static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemm
         gemmepi__mutex_destroy(&tuning->lock);
     }
     gemmepi__delete(&context->allocator, tuning);
+    return status;
+}
+
+/* One problem at a time; another thread may have found its answer meanwhile. */
+static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__problem *problem,
+                                            const gemmepi_tune_options *options) {
+    gemmepi_status status = GEMMEPI_OK;
+    gemmepi__lock(&context->tune_lock);
+    if (!gemmepi__is_empty(problem) && (options->again || !gemmepi__has_answer(context, problem)))
+        status = gemmepi__tune_now(context, problem, options);
+    gemmepi__unlock(&context->tune_lock);
     return status;
 }
 

@@ -49,7 +49,9 @@ struct gemmepi_context {
     struct gemmepi__bundle *bundles;
     long kernels_compiled, kernels_from_disk, kernels_from_bundle;
     gemmepi__map answers; /* gemmepi__answer by a problem's digest: what tuning found */
-    int only_measures;    /* what is built is to tell its workspace alone: no kernel is looked for */
+    gemmepi__mutex
+        tune_lock;     /* held while a problem is tuned: what is timed is alone, as far as the context goes */
+    int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
     gemmepi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
     gemmepi__map handles; /* the host's: see handles.h */
@@ -317,18 +319,17 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
 
 /* Locks, and what wakes threads that wait for a kernel: all or none. */
 static gemmepi_status gemmepi__make_locks(gemmepi_context *context) {
-    if (!gemmepi__mutex_init(&context->lock))
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-    if (!gemmepi__mutex_init(&context->build_lock)) {
-        gemmepi__mutex_destroy(&context->lock);
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-    }
-    if (!gemmepi__condition_init(&context->kernel_built)) {
-        gemmepi__mutex_destroy(&context->build_lock);
-        gemmepi__mutex_destroy(&context->lock);
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no condition variable");
-    }
-    return GEMMEPI_OK;
+    gemmepi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock};
+    const int count = (int)GEMMEPI__COUNT(mutexes);
+    int made = 0, has_condition;
+    while (made < count && gemmepi__mutex_init(mutexes[made]))
+        made++;
+    has_condition = made == count && gemmepi__condition_init(&context->kernel_built);
+    if (has_condition)
+        return GEMMEPI_OK;
+    while (made > 0)
+        gemmepi__mutex_destroy(mutexes[--made]);
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex or condition variable");
 }
 
 /* All that takes no memory. */

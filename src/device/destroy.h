@@ -54,6 +54,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__free_codes(context);
     gemmepi__mutex_destroy(&context->lock);
     gemmepi__mutex_destroy(&context->build_lock);
+    gemmepi__mutex_destroy(&context->tune_lock);
     gemmepi__condition_destroy(&context->kernel_built);
     gemmepi__delete(&allocator, context->dump_path);
     if (context->loader.library_path) {

@@ -59,6 +59,8 @@ static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *pl
 /* By the answer, as it is. */
 static gemmepi_status gemmepi__build_answer(gemmepi__matmul_plan *plan, const gemmepi__answer *answer) {
     gemmepi__candidate own = answer->candidate;
+    int is_measured =
+        !answer->is_loaded; /* while a kernel is compiled another thread may change the answer */
     gemmepi_status status;
     own.applied = gemmepi__candidate_like(&plan->candidates, &own)->applied;
     status = gemmepi__build_by(plan, own.route, &own);
@@ -68,7 +70,7 @@ static gemmepi_status gemmepi__build_answer(gemmepi__matmul_plan *plan, const ge
         return status;
     }
     plan->tuned_microseconds = own.microseconds;
-    plan->is_measured = !answer->is_loaded;
+    plan->is_measured = is_measured;
     return GEMMEPI_OK;
 }
 

@@ -44,6 +44,11 @@ static const char *const harmless[] = {
     "cuCtxGetDevice",                       /* the first device is taken                     */
     "cuMemFree_v2",                         /* of what is no longer needed                   */
     "cuModuleUnload",                       /* likewise                                      */
+    "cuDeviceGetAttribute",                 /* tuning takes the cache to be of 50 MiB        */
+    "cuThreadExchangeStreamCaptureMode",    /* at the end of a call inside of another        */
+    "cuGraphDestroy",                       /* likewise                                      */
+    "cuGraphExecDestroy",                   /* likewise                                      */
+    "cuEventDestroy_v2",                    /* likewise                                      */
     "cuStreamDestroy_v2",                   /* likewise                                      */
     "nvrtcDestroyProgram",                  /* likewise                                      */
     "nvrtcGetProgramLogSize",               /* the sentence has no log                       */
@@ -239,6 +244,17 @@ static gemmepi_status product_ahead(work *w) {
     memset(&problem, 0, sizeof problem);
     problem.matmul = &w->product;
     return gemmepi_precompile(w->context, &problem, 1, 1, NULL, NULL);
+}
+
+/* So little time that the first way alone is built. */
+static gemmepi_status product_tuned(work *w) {
+    gemmepi_any_desc problem;
+    gemmepi_tune_options options;
+    memset(&problem, 0, sizeof problem);
+    memset(&options, 0, sizeof options);
+    problem.matmul = &w->product;
+    options.threads = 1, options.milliseconds = 1e-6;
+    return gemmepi_tune(w->context, &problem, 1, &options, NULL, NULL);
 }
 
 static gemmepi_status forward_at_once(work *w) {
@@ -563,6 +579,7 @@ static void each_call_of_an_elementwise_operation_may_fail(void) {
 static void each_call_of_work_ahead_may_fail(void) {
     static const program programs[] = {
         {"products ahead", 0, 0, with_silu, AHEAD_STEPS(product_ahead, product_at_once)},
+        {"products tuned", 0, 0, with_silu, AHEAD_STEPS(product_tuned, product_at_once)},
         {"layers ahead", 0, 0, a_layer, AHEAD_STEPS(layer_ahead, backward_at_once)},
         {"element-wise ahead", 0, 0, lerp_backward, AHEAD_STEPS(elementwise_ahead, elementwise_at_once)},
     };

@@ -148,6 +148,50 @@ static void each_mode_times_and_the_budget_ends_it(void) {
     }
 }
 
+/* Eight threads that want the same product tuned, and run it: one times it, and all take what that found. */
+enum { THREADS = 8 };
+
+typedef struct tuner {
+    gemmepi_context *context;
+    gemmepi_plan_details details;
+    int failed;
+} tuner;
+
+static void *tune_and_plan(void *user) {
+    tuner *t = (tuner *)user;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_any_desc problem = any(&desc);
+    gemmepi_plan *plan = NULL;
+    t->failed = gemmepi_tune(t->context, &problem, 1, NULL, NULL, NULL) != GEMMEPI_OK ||
+                gemmepi_plan_matmul(t->context, &desc, &plan) != GEMMEPI_OK ||
+                gemmepi_plan_info(plan, &t->details) != GEMMEPI_OK;
+    gemmepi_plan_destroy(plan);
+    return NULL;
+}
+
+static void threads_tune_once_and_agree(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    pthread_t threads[THREADS];
+    static tuner tuners[THREADS];
+    int i;
+    take(5, 50, 0);
+    for (i = 0; i < THREADS; i++) {
+        tuners[i].context = context;
+        CHECK(pthread_create(&threads[i], NULL, tune_and_plan, &tuners[i]) == 0, "no thread");
+    }
+    for (i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK(!tuners[i].failed && tuners[i].details.microseconds > 0 &&
+                  strcmp(tuners[i].details.kernel, tuners[0].details.kernel) == 0 &&
+                  tuners[i].details.microseconds == tuners[0].details.microseconds,
+              "thread %d: %s, %g us", i, tuners[i].details.kernel, tuners[i].details.microseconds);
+    }
+    CHECK(gpu.graphs == 0 && gpu.events == 0 && gpu.streams == 0, "%ld graphs are left", gpu.graphs);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* >>answers that are kept */
 
 static char file[700];
@@ -431,6 +475,7 @@ int main(void) {
     RUN(one_shot_calls_take_it_too);
     RUN(layers_have_their_products_tuned);
     RUN(each_mode_times_and_the_budget_ends_it);
+    RUN(threads_tune_once_and_agree);
     RUN(saved_answers_are_loaded_and_nothing_is_timed);
     RUN(the_cache_folder_keeps_them_by_itself);
     RUN(damaged_files_change_nothing);
