@@ -216,7 +216,7 @@ static gemmepi_status gemmepi__read_outputs(gemmepi__trial *trial, char *to) {
 /* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
 static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, const char *y, size_t bytes) {
     int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
-    double squares = 0, near = 0, off = view->bits == 8 ? GEMMEPI__TRIAL_OFF_8 : GEMMEPI__TRIAL_OFF;
+    double squares = 0, within = 0, off = view->bits == 8 ? GEMMEPI__TRIAL_OFF_8 : GEMMEPI__TRIAL_OFF;
     int pass;
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < count; i += 64) {
@@ -227,11 +227,11 @@ static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, cons
             for (j = 0; j < some; j++)
                 if (pass == 0)
                     squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
-                else if (!(fabs(a[j] - b[j]) <= near + off * fabs(a[j])) && a[j] != b[j] &&
+                else if (!(fabs(a[j] - b[j]) <= within + off * fabs(a[j])) && a[j] != b[j] &&
                          (a[j] == a[j] || b[j] == b[j]))
                     return 0;
         }
-        near = off * sqrt(squares / (double)(count ? count : 1));
+        within = off * sqrt(squares / (double)(count ? count : 1));
     }
     return 1;
 }
