@@ -59,7 +59,7 @@
 
    IT DOES NOT
    - print, exit or abort; the one exception is the environment variable GEMMEPI_LOG, which asks for a log on stderr
-   - tune: routes are chosen by a model fitted on an H200, and the choice is not always the fastest
+   - tune by itself: without gemmepi_tune routes are chosen by a model fitted on an H100, and the choice is not always the fastest
    - use several GPUs in one context, convolve, or multiply sparse matrices
    - fuse the epilogue of F64, fp8 and I8 operands beyond what cuBLASLt does: there it is one pass more
    - order anything across streams, or keep a destroyed stream's runs from one with the same handle
@@ -692,8 +692,8 @@ typedef enum gemmepi_tune_mode {
 
 /* How gemmepi_tune goes about it. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    double milliseconds; /* for each problem, compilation included, about; 0: until all is compiled and timed */
-    size_t memory;       /* bytes of device memory at most; 0: 2 GiB. A problem always takes its own tensors once */
+    double milliseconds; /* for each problem, after which no way is begun; 0: until all are compiled and timed */
+    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. They are there once, whatever this says */
     int again;           /* 1: problems that have an answer already, too */
     int threads;         /* that compile; 0: as many as there are cores */
     gemmepi_tune_mode mode;
@@ -736,7 +736,7 @@ typedef struct gemmepi_plan_details {
     gemmepi_compute compute;   /* never DEFAULT */
     gemmepi_dtype accumulator; /* F32, F64 or I32 */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits */
-    int bit_stable;            /* 1: so do other processes on the same hardware and library versions */
+    int bit_stable;            /* 1: so do others on such hardware and versions, of the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
 } gemmepi_plan_details;
 
@@ -1042,17 +1042,19 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 /* >>tuning */
 
-/* Finds out by timing which way to run each problem is fastest on this GPU: every kernel, tile and division of k of ours, and each
-   algorithm that cuBLASLt offers. Plans that are made from then on, and one-shot calls, take what was fastest; plans that there are
-   stay as they are. Whole operations are timed by turns, on random data and memory of its own that is larger than the cache; what takes
-   far longer is left early, and what does not agree with a reference is left out and told at level WARNING. A problem's answer
-   stays in the context and goes to the cache folder (config.cache_path), where other processes find it: a problem that has an answer
-   is not timed again, unless options->again says so. Of a layer its products are timed; element-wise operations have one way.
+/* Finds out by timing which way to run each problem is fastest on this GPU: kernels, tiles and divisions of k of ours, of those whose
+   estimate is near the least up to 32, and the first 16 algorithms that cuBLASLt offers. Plans that are made from then on, and one-shot
+   calls, take what was fastest; plans that there are stay as they are. Whole operations are timed by turns, on random data and memory
+   of its own that is larger than the cache; what takes far longer is left early, and what does not agree with the results of the route
+   plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
+   where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
+   that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
-   answer that was loaded has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are respected.
-   Not to be called while a stream of the same thread is being captured: it waits for the GPU. Other threads may run and plan
-   meanwhile, which lengthens what is timed. On the host there is nothing to choose, and nothing is done.
+   answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
+   respected.
+   Not to be called while a stream of the same thread is being captured: it waits for the GPU. Threads that tune take turns; others may
+   run and plan meanwhile, which lengthens what is timed. On the host there is nothing to choose, and nothing is done.
    Errors: INVALID_ARGUMENT, those of planning, OUT_OF_MEMORY, CUDA_ERROR. One problem that fails keeps no other from being
    tuned: the first is returned, and the sentence names it. */
 GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count,
@@ -1060,8 +1062,9 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
                                         gemmepi_progress_function progress, void *user);
 
 /* Write what the context knows by tuning to a text file, a line for each problem, and read such a file. Every answer that is read is
-   checked again when a plan is made for its problem. A file that is damaged, or of another GPU, driver, cuBLASLt or version of
-   gemmepi, changes nothing, which is told at level WARNING. Any thread may call them.
+   checked again when a plan is made for its problem, and one with an algorithm of another version of cuBLASLt is not taken. A file that
+   is damaged, or of another GPU, driver, config.routes or version of gemmepi, changes nothing, which is told at level WARNING. Any thread
+   may call them.
    Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path);
 GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path);
@@ -16407,6 +16410,11 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
   length = strcspn(at + 3, "\n");
   if (length >= sizeof answer->words)
     return 0;
+  for (i = 0; i < length; i++)
+    if ((unsigned char)at[3 + i] < 32 || at[3 + i] == 127)
+      return 0;
+  if ((numbers[4] > 0) != (numbers[5] > 0)) /* an algorithm is of a version */
+    return 0;
   memcpy(answer->words, at + 3, length);
   c->route = (gemmepi_route)gemmepi__route_named(route);
   c->engine = gemmepi__engine_named(engine);
@@ -16440,7 +16448,7 @@ static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__prob
     return 0;
   if (one->route != GEMMEPI_ROUTE_FUSED)
     return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
-       (one->route == GEMMEPI_ROUTE_PLAIN ? one->algorithm == 0 : one->algorithm > 0);
+       (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm > 0);
   gemmepi__pack_views(problem, one->copies, &packed);
   return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
      one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
@@ -16472,13 +16480,20 @@ static gemmepi_status gemmepi__keep_answer(gemmepi_context *context, const gemme
 
 /* >>in the cache folder */
 
-/* What an answer holds for, beside the problem. The version of cuBLASLt stands in the answer: it is not loaded to ask for it. */
+/* What answers hold for, beside the problem. The version of cuBLASLt stands in the answer: it is not loaded to ask for it. */
+static void gemmepi__append_maker(gemmepi__text *text, const gemmepi_context *context) {
+  gemmepi__append(text, "gemmepi " GEMMEPI_VERSION_STRING
+    ", driver %d, chip %d of %d multiprocessors, routes %x, engines %d%d, %s",
+    context->driver.version, context->arch, context->multiprocessors, context->routes,
+    GEMMEPI__HAS_SM80, GEMMEPI__HAS_SM90, context->name);
+}
+
 static size_t gemmepi__answer_key(const gemmepi_context *context,
   const unsigned char digest[GEMMEPI__DIGEST_SIZE], char key[512]) {
   gemmepi__text text = gemmepi__text_in(key, 512);
   int i;
-  gemmepi__append(&text, "gemmepi " GEMMEPI_VERSION_STRING " driver %d chip %d of %d multiprocessors, %s: ",
-    context->driver.version, context->arch, context->multiprocessors, context->name);
+  gemmepi__append_maker(&text, context);
+  gemmepi__append(&text, ": ");
   for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
     gemmepi__append(&text, "%02x", digest[i]);
   return strlen(key);
@@ -16533,14 +16548,15 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmep
   return gemmepi__fail(status, "no route runs this problem%s", sentences);
 }
 
-/* The problem's answer, if there is one that may be taken. */
-static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *plan) {
-  gemmepi_context *context = plan->base.context;
+/* The problem's answer, if there is one that may be taken; candidates: the problem's. With build_lock held, the primary context
+ current. */
+static const gemmepi__answer *gemmepi__answer_for(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidates *candidates) {
   unsigned char digest[GEMMEPI__DIGEST_SIZE];
   const gemmepi__answer *answer;
   if (!context->answers.count && !context->disk.path)
     return NULL;
-  gemmepi__problem_digest(&plan->problem, digest);
+  gemmepi__problem_digest(problem, digest);
   answer = gemmepi__find_answer(context, digest);
   if (!answer) {
     gemmepi__fetch_answer(context, digest);
@@ -16548,7 +16564,7 @@ static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *pl
   }
   if (answer && answer->cublaslt && (gemmepi__open_lt(context) || context->cublaslt.version != answer->cublaslt))
     return NULL; /* another version has other algorithms */
-  if (!answer || gemmepi__is_a_way(context, &plan->problem, &plan->candidates, &answer->candidate))
+  if (!answer || gemmepi__is_a_way(context, problem, candidates, &answer->candidate))
     return answer;
   gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
     "an answer is not taken, which is no way to run its problem: %s", answer->words);
@@ -16600,7 +16616,7 @@ static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi_
   int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
   int misses_library = 0;
   gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
-  answer = instead_of ? NULL : gemmepi__answer_for(plan);
+  answer = instead_of ? NULL : gemmepi__answer_for(plan->base.context, &plan->problem, &plan->candidates);
   if (answer && gemmepi__build_answer(plan, answer) == GEMMEPI_OK)
     return GEMMEPI_OK;
   if (instead_of)
@@ -18996,9 +19012,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 enum {
   GEMMEPI__MOST_WAYS = 512,
   GEMMEPI__TIMED_WAYS = 32, /* of engines, at most */
-  GEMMEPI__WAYS_FACTOR =
-    3, /* what is estimated to take so many times the least, and so many microseconds, is not timed */
-  GEMMEPI__WAYS_SLOW = 10
+  GEMMEPI__WAYS_FACTOR = 3, /* estimated at more than so many times the least */
+  GEMMEPI__WAYS_SLOW = 10 /* and so many microseconds, a way is not timed */
 };
 
 typedef struct gemmepi__ways {
@@ -19029,10 +19044,13 @@ static void gemmepi__add_ways_of_engine(const gemmepi_context *context, const ge
     }
 }
 
-static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
+static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, int has_product, gemmepi__ways *ways) {
   gemmepi__candidate one = *enumerated;
-  for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
+  if (!has_product)
     gemmepi__add_way(ways, &one);
+  else
+    for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
+      gemmepi__add_way(ways, &one);
 }
 
 static int gemmepi__compare_ways(const void *a, const void *b) {
@@ -19049,10 +19067,24 @@ static void gemmepi__prune_ways(gemmepi__ways *ways) {
   for (i = 0; i < count; i++) {
     const gemmepi__candidate *one = &ways->list[i];
     int by_lt = one->route == GEMMEPI_ROUTE_LT || one->route == GEMMEPI_ROUTE_SPLIT;
-    if (by_lt || i == 0 || (one->microseconds <= most && engines < GEMMEPI__TIMED_WAYS))
+    if (one->route == GEMMEPI_ROUTE_PLAIN && i > 0 && one->microseconds > most) {
+      ways->list[ways->count] = *one; /* others are held against it, and it is not timed */
+      ways->list[ways->count++].rank = GEMMEPI__NEVER;
+    } else if (by_lt || i == 0 || (one->microseconds <= most && engines < GEMMEPI__TIMED_WAYS))
       ways->list[ways->count++] = *one;
     engines += !by_lt;
   }
+}
+
+/* PLAIN behind the first: it is built early, whatever time there is. */
+static void gemmepi__bring_plain_forward(gemmepi__ways *ways) {
+  int i;
+  for (i = 2; i < ways->count; i++)
+    if (ways->list[i].route == GEMMEPI_ROUTE_PLAIN) {
+      gemmepi__candidate plain = ways->list[i];
+      memmove(&ways->list[2], &ways->list[1], (size_t)(i - 1) * sizeof plain);
+      ways->list[1] = plain;
+    }
 }
 
 static void gemmepi__enumerate_ways(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__ways *ways) {
@@ -19070,12 +19102,13 @@ static void gemmepi__enumerate_ways(const gemmepi_context *context, const gemmep
     else if (one->route == GEMMEPI_ROUTE_PLAIN)
       gemmepi__add_way(ways, one);
     else
-      gemmepi__add_algorithms_of_lt(one, ways);
+      gemmepi__add_algorithms_of_lt(one, problem->k != 0, ways);
   }
   if (!ways->count)
     return;
   qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gemmepi__compare_ways);
   gemmepi__prune_ways(ways);
+  gemmepi__bring_plain_forward(ways);
 }
 /* A product on memory and a stream of its own, with random data: its ways are run, compared and timed here. */
 
@@ -19243,11 +19276,13 @@ static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_
   gemmepi_status status;
   if (size <= trial->workspace_size)
     return GEMMEPI_OK;
+  if (trial->workspace)
+    trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
+  trial->workspace = NULL;
+  trial->workspace_size = 0;
   status = gemmepi_alloc(trial->context, size, &memory);
   if (status)
     return status;
-  if (trial->workspace)
-    trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
   trial->workspace = (char *)memory;
   trial->workspace_size = size;
   return GEMMEPI_OK;
@@ -19285,6 +19320,12 @@ static gemmepi_status gemmepi__read_outputs(gemmepi__trial *trial, char *to) {
   return status;
 }
 
+/* Numbers within so much of each other; NaN and infinities where the other has them. */
+static int gemmepi__are_about_the_same(double a, double b, double within) {
+  int are_finite = a - a == 0 && b - b == 0;
+  return are_finite ? fabs(a - b) <= within : a == b || (a != a && b != b);
+}
+
 /* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
 static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, const char *y, size_t bytes) {
   int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
@@ -19299,7 +19340,7 @@ static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, cons
       for (j = 0; j < some; j++)
         if (pass == 0)
         squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
-        else if (!(fabs(a[j] - b[j]) <= within + off * fabs(a[j])) && a[j] != b[j] && (a[j] == a[j] || b[j] == b[j]))
+        else if (!gemmepi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
         return 0;
     }
     within = off * sqrt(squares / (double)(count ? count : 1));
@@ -19551,16 +19592,28 @@ static void gemmepi__build_ways(gemmepi__tuning *tuning) {
 
 /* >>right or wrong */
 
-/* The way whose results the others are held against: PLAIN, whose kernel is the simplest, else the first that runs. */
-static int gemmepi__reference_way(const gemmepi__tuning *tuning) {
-  int i, first = -1;
-  for (i = tuning->ways.count - 1; i >= 0; i--)
-    if (tuning->timed[i].plan) {
-      if (tuning->timed[i].way->route == GEMMEPI_ROUTE_PLAIN)
-        return i;
-      first = i;
+/* Whether the way is of no use for a run: it could not be built, cuBLASLt refuses it, or there is no memory for its workspace. */
+static int gemmepi__is_no_way(gemmepi_status status) {
+  return status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_OUT_OF_MEMORY;
+}
+
+/* Reads what the others are held against: what PLAIN leaves, whose kernel is the simplest, else the first that runs. Which that is in
+ *reference. */
+static gemmepi_status gemmepi__read_reference(gemmepi__tuning *tuning, int *reference) {
+  gemmepi_status status = gemmepi__fail(tuning->failed ? tuning->failed : GEMMEPI_UNSUPPORTED,
+    "no way to run the problem could be built: %s", tuning->sentence);
+  int plain, i;
+  for (plain = 1; plain >= 0; plain--)
+    for (i = 0; i < tuning->ways.count; i++) {
+      const gemmepi__timed *timed = &tuning->timed[i];
+      if (!timed->plan || (timed->way->route == GEMMEPI_ROUTE_PLAIN) != plain)
+        continue;
+      status = gemmepi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
+      *reference = i;
+      if (!gemmepi__is_no_way(status))
+        return status;
     }
-  return first;
+  return status;
 }
 
 static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi__timed *timed) {
@@ -19572,27 +19625,29 @@ static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi
     gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->algorithm, words);
 }
 
-/* Leaves those that do not run, as cuBLASLt may refuse, or are wrong. */
+static int gemmepi__has_time(const gemmepi__tuning *tuning) {
+  return tuning->ends <= 0 || gemmepi__seconds() < tuning->ends;
+}
+
+/* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
 static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
   gemmepi__trial *trial = &tuning->trial;
-  int reference = gemmepi__reference_way(tuning), i;
-  gemmepi_status status;
-  if (reference < 0)
-    return gemmepi__fail(tuning->failed, "no way to run the problem could be built: %s", tuning->sentence);
-  status = gemmepi__read_way(trial, tuning->timed[reference].plan, trial->reference);
+  int reference = 0, right = 0, i;
+  gemmepi_status status = gemmepi__read_reference(tuning, &reference);
   for (i = 0; i < tuning->ways.count && !status; i++) {
     gemmepi__timed *timed = &tuning->timed[i];
-    timed->left = timed->plan == NULL;
-    if (timed->left || i == reference)
-      continue;
-    status = gemmepi__read_way(trial, timed->plan, trial->compared);
-    timed->left = status == GEMMEPI_UNSUPPORTED;
-    if (status == GEMMEPI_UNSUPPORTED)
-      status = GEMMEPI_OK;
-    else if (!status && !gemmepi__outputs_agree(trial)) {
-      timed->left = 1;
-      gemmepi__tell_wrong_way(tuning, timed);
+    timed->left = timed->plan == NULL || (right && !gemmepi__has_time(tuning));
+    if (!timed->left && i != reference) {
+      status = gemmepi__read_way(trial, timed->plan, trial->compared);
+      timed->left = gemmepi__is_no_way(status);
+      status = timed->left ? GEMMEPI_OK : status;
+      if (!status && !timed->left && !gemmepi__outputs_agree(trial)) {
+        timed->left = 1;
+        gemmepi__tell_wrong_way(tuning, timed);
+      }
     }
+    timed->left |= timed->way->rank >= GEMMEPI__NEVER && tuning->ways.count > 1 && right;
+    right += !timed->left;
   }
   return status;
 }
@@ -19640,6 +19695,11 @@ static gemmepi_status gemmepi__time_round(gemmepi__tuning *tuning, int round) {
       continue;
     if (round == 0)
       status = gemmepi__prepare_way(tuning, timed);
+    if (gemmepi__is_no_way(status)) {
+      status = GEMMEPI_OK;
+      timed->left = 1;
+      continue;
+    }
     if (!status)
       status = gemmepi__time_once(&tuning->trial, timed->plan, timed->calls, timed->exec, &timed->times[round]);
     timed->rounds = round + 1;
@@ -19700,18 +19760,6 @@ static void gemmepi__drop_ways(gemmepi__tuning *tuning) {
   }
 }
 
-/* One-shot calls that have kept a plan for the problem make another. */
-static void gemmepi__forget_kept(gemmepi_context *context, const gemmepi__problem *problem) {
-  gemmepi__plan_key key;
-  gemmepi_plan *kept;
-  gemmepi__make_plan_key(problem, &key);
-  gemmepi__lock(&context->lock);
-  kept = (gemmepi_plan *)gemmepi__map_remove(&context->plans, key.bytes, key.size);
-  gemmepi__unlock(&context->lock);
-  if (kept)
-    gemmepi__release_plan(kept);
-}
-
 static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
   const gemmepi__timed *best = gemmepi__fastest_way(tuning);
   gemmepi_context *context = tuning->context;
@@ -19734,7 +19782,7 @@ static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
   if (status)
     return status;
   gemmepi__store_answer(context, &answer);
-  gemmepi__forget_kept(context, tuning->problem);
+  gemmepi__forget_all_kept(context);
   gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "tuned %s: %s, %.1f us", answer.words,
     gemmepi__route_names[answer.candidate.route], answer.candidate.microseconds);
   return GEMMEPI_OK;
@@ -19762,14 +19810,14 @@ static gemmepi_status gemmepi__time_product(gemmepi__tuning *tuning) {
   return status;
 }
 
+/* Whether plans take an answer for it. The primary context is current. */
 static int gemmepi__has_answer(gemmepi_context *context, const gemmepi__problem *problem) {
-  unsigned char digest[GEMMEPI__DIGEST_SIZE];
+  gemmepi__candidates candidates;
   int has;
-  gemmepi__problem_digest(problem, digest);
+  memset(&candidates, 0, sizeof candidates);
+  gemmepi__enumerate(context, problem, gemmepi__may_be_applied(problem), &candidates);
   gemmepi__lock(&context->build_lock);
-  if (!gemmepi__find_answer(context, digest))
-    gemmepi__fetch_answer(context, digest);
-  has = gemmepi__find_answer(context, digest) != NULL;
+  has = gemmepi__answer_for(context, problem, &candidates) != NULL;
   gemmepi__unlock(&context->build_lock);
   return has;
 }
@@ -19787,14 +19835,17 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
   tuning->options = options;
   tuning->ends = options->milliseconds > 0 ? gemmepi__seconds() + 1e-3 * options->milliseconds : 0;
   gemmepi__enumerate_ways(context, problem, &tuning->ways);
-  status = gemmepi__mutex_init(&tuning->lock)
-        ? gemmepi__enter_relaxed(context, &entry)
-        : gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-  if (!status) {
-    status = gemmepi__time_product(tuning);
-    gemmepi__leave_relaxed(context, &entry);
-    gemmepi__mutex_destroy(&tuning->lock);
+  if (!gemmepi__mutex_init(&tuning->lock)) {
+    gemmepi__delete(&context->allocator, tuning);
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
   }
+  status = gemmepi__enter_relaxed(context, &entry);
+  if (!status) {
+    if (options->again || !gemmepi__has_answer(context, problem))
+      status = gemmepi__time_product(tuning);
+    gemmepi__leave_relaxed(context, &entry);
+  }
+  gemmepi__mutex_destroy(&tuning->lock);
   gemmepi__delete(&context->allocator, tuning);
   return status;
 }
@@ -19804,7 +19855,7 @@ static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemm
   const gemmepi_tune_options *options) {
   gemmepi_status status = GEMMEPI_OK;
   gemmepi__lock(&context->tune_lock);
-  if (!gemmepi__is_empty(problem) && (options->again || !gemmepi__has_answer(context, problem)))
+  if (!gemmepi__is_empty(problem))
     status = gemmepi__tune_now(context, problem, options);
   gemmepi__unlock(&context->tune_lock);
   return status;
@@ -19883,7 +19934,7 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
 /* Answers in a file of text:
 
    gemmepi answers 1
-   for gemmepi 0.13.0, driver 13000, cuBLASLt 130100, chip 90 of 132 multiprocessors, NVIDIA H100 80GB HBM3
+   gemmepi 0.13.0, driver 13000, chip 90 of 132 multiprocessors, routes 0, engines 11, NVIDIA H100 80GB HBM3
    DIGEST ROUTE ENGINE shape S parts P copies A B algorithm N cublaslt V nanoseconds T : the problem in words
    ...
    end of 1 answers, HASH
@@ -19895,12 +19946,6 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
 #define GEMMEPI__ANSWERS_LINE  1024 /* of the first and last lines, at most */
 
 /* >>writing */
-
-/* What the answers hold for. cuBLASLt's version is that of each answer. */
-static void gemmepi__append_maker(gemmepi__text *text, const gemmepi_context *context) {
-  gemmepi__append(text, "for gemmepi " GEMMEPI_VERSION_STRING ", driver %d, chip %d of %d multiprocessors, %s\n",
-    context->driver.version, context->arch, context->multiprocessors, context->name);
-}
 
 /* Where answers are collected: their lines, in order of their words. */
 typedef struct gemmepi__answer_list {
@@ -19944,6 +19989,7 @@ static gemmepi_status gemmepi__write_answers(gemmepi_context *context, gemmepi__
   *text = gemmepi__text_in(data, room);
   gemmepi__append(text, "%s", GEMMEPI__ANSWERS_FIRST);
   gemmepi__append_maker(text, context);
+  gemmepi__append(text, "\n");
   for (i = 0; i < list.count; i++)
     gemmepi__append_answer(text, list.all[i]);
   gemmepi__append_end(text, list.count);
@@ -20016,16 +20062,17 @@ static int gemmepi__answers_are_whole(const char *text, size_t size, size_t *cou
   return strcmp(at, last) == 0;
 }
 
+static const char gemmepi__no_memory[] = "there is no memory for it";
+
 /* Why the text, which it cuts into lines, is not taken; NULL: all of its answers are the list's. */
 static const char *gemmepi__parse_answers(const gemmepi_context *context, char *text, size_t size,
   gemmepi__answer **answers, size_t *count) {
   char maker[GEMMEPI__ANSWERS_LINE], *line;
   gemmepi__text wanted = gemmepi__text_in(maker, sizeof maker);
   size_t i;
-  if (!gemmepi__answers_are_whole(text, size, count) || *count > size / (2 * GEMMEPI__DIGEST_SIZE))
+  if (!gemmepi__answers_are_whole(text, size, count) || *count > size / 100 /* a line has more bytes */)
     return "it is damaged, or no such file";
   gemmepi__append_maker(&wanted, context);
-  maker[strlen(maker) - 1] = 0;
   line = gemmepi__next_line(&text);
   if (!line || strncmp(line, GEMMEPI__ANSWERS_FIRST, strlen(line)) != 0 || strlen(line) + 1 != strlen(GEMMEPI__ANSWERS_FIRST))
     return "it is of another version of such files";
@@ -20034,7 +20081,7 @@ static const char *gemmepi__parse_answers(const gemmepi_context *context, char *
     return "it is of another GPU, driver or version of gemmepi";
   *answers = (gemmepi__answer *)gemmepi__new(&context->allocator, (*count + 1) * sizeof **answers);
   if (!*answers)
-    return "there is no memory for it";
+    return gemmepi__no_memory;
   for (i = 0; i < *count; i++) {
     line = gemmepi__next_line(&text);
     if (!line || !gemmepi__read_answer(line, &(*answers)[i]))
@@ -20077,7 +20124,9 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
     memcpy(text, data, size);
     text[size] = 0;
     fault = gemmepi__parse_answers(context, text, size, &answers, &count);
-    if (fault)
+    if (fault == gemmepi__no_memory)
+      status = GEMMEPI_OUT_OF_MEMORY;
+    else if (fault)
       gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "the answers %.1000s change nothing: %s", path, fault);
     else
       status = gemmepi__take_answers(context, answers, count);

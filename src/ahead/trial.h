@@ -170,11 +170,13 @@ static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_
     gemmepi_status status;
     if (size <= trial->workspace_size)
         return GEMMEPI_OK;
+    if (trial->workspace)
+        trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
+    trial->workspace = NULL;
+    trial->workspace_size = 0;
     status = gemmepi_alloc(trial->context, size, &memory);
     if (status)
         return status;
-    if (trial->workspace)
-        trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
     trial->workspace = (char *)memory;
     trial->workspace_size = size;
     return GEMMEPI_OK;
@@ -213,6 +215,12 @@ static gemmepi_status gemmepi__read_outputs(gemmepi__trial *trial, char *to) {
     return status;
 }
 
+/* Numbers within so much of each other; NaN and infinities where the other has them. */
+static int gemmepi__are_about_the_same(double a, double b, double within) {
+    int are_finite = a - a == 0 && b - b == 0;
+    return are_finite ? fabs(a - b) <= within : a == b || (a != a && b != b);
+}
+
 /* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
 static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, const char *y, size_t bytes) {
     int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
@@ -227,8 +235,7 @@ static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, cons
             for (j = 0; j < some; j++)
                 if (pass == 0)
                     squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
-                else if (!(fabs(a[j] - b[j]) <= within + off * fabs(a[j])) && a[j] != b[j] &&
-                         (a[j] == a[j] || b[j] == b[j]))
+                else if (!gemmepi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
                     return 0;
         }
         within = off * sqrt(squares / (double)(count ? count : 1));

@@ -96,16 +96,28 @@ static void gemmepi__build_ways(gemmepi__tuning *tuning) {
 
 /* >>right or wrong */
 
-/* The way whose results the others are held against: PLAIN, whose kernel is the simplest, else the first that runs. */
-static int gemmepi__reference_way(const gemmepi__tuning *tuning) {
-    int i, first = -1;
-    for (i = tuning->ways.count - 1; i >= 0; i--)
-        if (tuning->timed[i].plan) {
-            if (tuning->timed[i].way->route == GEMMEPI_ROUTE_PLAIN)
-                return i;
-            first = i;
+/* Whether the way is of no use for a run: it could not be built, cuBLASLt refuses it, or there is no memory for its workspace. */
+static int gemmepi__is_no_way(gemmepi_status status) {
+    return status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_OUT_OF_MEMORY;
+}
+
+/* Reads what the others are held against: what PLAIN leaves, whose kernel is the simplest, else the first that runs. Which that is in
+   *reference. */
+static gemmepi_status gemmepi__read_reference(gemmepi__tuning *tuning, int *reference) {
+    gemmepi_status status = gemmepi__fail(tuning->failed ? tuning->failed : GEMMEPI_UNSUPPORTED,
+                                          "no way to run the problem could be built: %s", tuning->sentence);
+    int plain, i;
+    for (plain = 1; plain >= 0; plain--)
+        for (i = 0; i < tuning->ways.count; i++) {
+            const gemmepi__timed *timed = &tuning->timed[i];
+            if (!timed->plan || (timed->way->route == GEMMEPI_ROUTE_PLAIN) != plain)
+                continue;
+            status = gemmepi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
+            *reference = i;
+            if (!gemmepi__is_no_way(status))
+                return status;
         }
-    return first;
+    return status;
 }
 
 static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi__timed *timed) {
@@ -118,28 +130,29 @@ static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi
         gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->algorithm, words);
 }
 
-/* Leaves those that do not run, as cuBLASLt may refuse, or are wrong. */
+static int gemmepi__has_time(const gemmepi__tuning *tuning) {
+    return tuning->ends <= 0 || gemmepi__seconds() < tuning->ends;
+}
+
+/* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
 static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
     gemmepi__trial *trial = &tuning->trial;
-    int reference = gemmepi__reference_way(tuning), i;
-    gemmepi_status status;
-    if (reference < 0)
-        return gemmepi__fail(tuning->failed, "no way to run the problem could be built: %s",
-                             tuning->sentence);
-    status = gemmepi__read_way(trial, tuning->timed[reference].plan, trial->reference);
+    int reference = 0, right = 0, i;
+    gemmepi_status status = gemmepi__read_reference(tuning, &reference);
     for (i = 0; i < tuning->ways.count && !status; i++) {
         gemmepi__timed *timed = &tuning->timed[i];
-        timed->left = timed->plan == NULL;
-        if (timed->left || i == reference)
-            continue;
-        status = gemmepi__read_way(trial, timed->plan, trial->compared);
-        timed->left = status == GEMMEPI_UNSUPPORTED;
-        if (status == GEMMEPI_UNSUPPORTED)
-            status = GEMMEPI_OK;
-        else if (!status && !gemmepi__outputs_agree(trial)) {
-            timed->left = 1;
-            gemmepi__tell_wrong_way(tuning, timed);
+        timed->left = timed->plan == NULL || (right && !gemmepi__has_time(tuning));
+        if (!timed->left && i != reference) {
+            status = gemmepi__read_way(trial, timed->plan, trial->compared);
+            timed->left = gemmepi__is_no_way(status);
+            status = timed->left ? GEMMEPI_OK : status;
+            if (!status && !timed->left && !gemmepi__outputs_agree(trial)) {
+                timed->left = 1;
+                gemmepi__tell_wrong_way(tuning, timed);
+            }
         }
+        timed->left |= timed->way->rank >= GEMMEPI__NEVER && tuning->ways.count > 1 && right;
+        right += !timed->left;
     }
     return status;
 }
@@ -187,6 +200,11 @@ static gemmepi_status gemmepi__time_round(gemmepi__tuning *tuning, int round) {
             continue;
         if (round == 0)
             status = gemmepi__prepare_way(tuning, timed);
+        if (gemmepi__is_no_way(status)) {
+            status = GEMMEPI_OK;
+            timed->left = 1;
+            continue;
+        }
         if (!status)
             status = gemmepi__time_once(&tuning->trial, timed->plan, timed->calls, timed->exec,
                                         &timed->times[round]);
@@ -249,18 +267,6 @@ static void gemmepi__drop_ways(gemmepi__tuning *tuning) {
     }
 }
 
-/* One-shot calls that have kept a plan for the problem make another. */
-static void gemmepi__forget_kept(gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi__plan_key key;
-    gemmepi_plan *kept;
-    gemmepi__make_plan_key(problem, &key);
-    gemmepi__lock(&context->lock);
-    kept = (gemmepi_plan *)gemmepi__map_remove(&context->plans, key.bytes, key.size);
-    gemmepi__unlock(&context->lock);
-    if (kept)
-        gemmepi__release_plan(kept);
-}
-
 static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
     const gemmepi__timed *best = gemmepi__fastest_way(tuning);
     gemmepi_context *context = tuning->context;
@@ -283,7 +289,7 @@ static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
     if (status)
         return status;
     gemmepi__store_answer(context, &answer);
-    gemmepi__forget_kept(context, tuning->problem);
+    gemmepi__forget_all_kept(context);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "tuned %s: %s, %.1f us", answer.words,
                  gemmepi__route_names[answer.candidate.route], answer.candidate.microseconds);
     return GEMMEPI_OK;
@@ -311,14 +317,14 @@ static gemmepi_status gemmepi__time_product(gemmepi__tuning *tuning) {
     return status;
 }
 
+/* Whether plans take an answer for it. The primary context is current. */
 static int gemmepi__has_answer(gemmepi_context *context, const gemmepi__problem *problem) {
-    unsigned char digest[GEMMEPI__DIGEST_SIZE];
+    gemmepi__candidates candidates;
     int has;
-    gemmepi__problem_digest(problem, digest);
+    memset(&candidates, 0, sizeof candidates);
+    gemmepi__enumerate(context, problem, gemmepi__may_be_applied(problem), &candidates);
     gemmepi__lock(&context->build_lock);
-    if (!gemmepi__find_answer(context, digest))
-        gemmepi__fetch_answer(context, digest);
-    has = gemmepi__find_answer(context, digest) != NULL;
+    has = gemmepi__answer_for(context, problem, &candidates) != NULL;
     gemmepi__unlock(&context->build_lock);
     return has;
 }
@@ -336,14 +342,17 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
     tuning->options = options;
     tuning->ends = options->milliseconds > 0 ? gemmepi__seconds() + 1e-3 * options->milliseconds : 0;
     gemmepi__enumerate_ways(context, problem, &tuning->ways);
-    status = gemmepi__mutex_init(&tuning->lock)
-                 ? gemmepi__enter_relaxed(context, &entry)
-                 : gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-    if (!status) {
-        status = gemmepi__time_product(tuning);
-        gemmepi__leave_relaxed(context, &entry);
-        gemmepi__mutex_destroy(&tuning->lock);
+    if (!gemmepi__mutex_init(&tuning->lock)) {
+        gemmepi__delete(&context->allocator, tuning);
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
     }
+    status = gemmepi__enter_relaxed(context, &entry);
+    if (!status) {
+        if (options->again || !gemmepi__has_answer(context, problem))
+            status = gemmepi__time_product(tuning);
+        gemmepi__leave_relaxed(context, &entry);
+    }
+    gemmepi__mutex_destroy(&tuning->lock);
     gemmepi__delete(&context->allocator, tuning);
     return status;
 }
@@ -353,7 +362,7 @@ static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemm
                                             const gemmepi_tune_options *options) {
     gemmepi_status status = GEMMEPI_OK;
     gemmepi__lock(&context->tune_lock);
-    if (!gemmepi__is_empty(problem) && (options->again || !gemmepi__has_answer(context, problem)))
+    if (!gemmepi__is_empty(problem))
         status = gemmepi__tune_now(context, problem, options);
     gemmepi__unlock(&context->tune_lock);
     return status;

@@ -7,9 +7,8 @@
 enum {
     GEMMEPI__MOST_WAYS = 512,
     GEMMEPI__TIMED_WAYS = 32, /* of engines, at most */
-    GEMMEPI__WAYS_FACTOR =
-        3, /* what is estimated to take so many times the least, and so many microseconds, is not timed */
-    GEMMEPI__WAYS_SLOW = 10
+    GEMMEPI__WAYS_FACTOR = 3, /* estimated at more than so many times the least */
+    GEMMEPI__WAYS_SLOW = 10   /* and so many microseconds, a way is not timed */
 };
 
 typedef struct gemmepi__ways {
@@ -40,10 +39,14 @@ static void gemmepi__add_ways_of_engine(const gemmepi_context *context, const ge
         }
 }
 
-static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, gemmepi__ways *ways) {
+static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, int has_product,
+                                          gemmepi__ways *ways) {
     gemmepi__candidate one = *enumerated;
-    for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
+    if (!has_product)
         gemmepi__add_way(ways, &one);
+    else
+        for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
+            gemmepi__add_way(ways, &one);
 }
 
 static int gemmepi__compare_ways(const void *a, const void *b) {
@@ -60,10 +63,24 @@ static void gemmepi__prune_ways(gemmepi__ways *ways) {
     for (i = 0; i < count; i++) {
         const gemmepi__candidate *one = &ways->list[i];
         int by_lt = one->route == GEMMEPI_ROUTE_LT || one->route == GEMMEPI_ROUTE_SPLIT;
-        if (by_lt || i == 0 || (one->microseconds <= most && engines < GEMMEPI__TIMED_WAYS))
+        if (one->route == GEMMEPI_ROUTE_PLAIN && i > 0 && one->microseconds > most) {
+            ways->list[ways->count] = *one; /* others are held against it, and it is not timed */
+            ways->list[ways->count++].rank = GEMMEPI__NEVER;
+        } else if (by_lt || i == 0 || (one->microseconds <= most && engines < GEMMEPI__TIMED_WAYS))
             ways->list[ways->count++] = *one;
         engines += !by_lt;
     }
+}
+
+/* PLAIN behind the first: it is built early, whatever time there is. */
+static void gemmepi__bring_plain_forward(gemmepi__ways *ways) {
+    int i;
+    for (i = 2; i < ways->count; i++)
+        if (ways->list[i].route == GEMMEPI_ROUTE_PLAIN) {
+            gemmepi__candidate plain = ways->list[i];
+            memmove(&ways->list[2], &ways->list[1], (size_t)(i - 1) * sizeof plain);
+            ways->list[1] = plain;
+        }
 }
 
 static void gemmepi__enumerate_ways(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -82,12 +99,13 @@ static void gemmepi__enumerate_ways(const gemmepi_context *context, const gemmep
         else if (one->route == GEMMEPI_ROUTE_PLAIN)
             gemmepi__add_way(ways, one);
         else
-            gemmepi__add_algorithms_of_lt(one, ways);
+            gemmepi__add_algorithms_of_lt(one, problem->k != 0, ways);
     }
     if (!ways->count)
         return;
     qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gemmepi__compare_ways);
     gemmepi__prune_ways(ways);
+    gemmepi__bring_plain_forward(ways);
 }
 
 #endif

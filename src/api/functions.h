@@ -275,17 +275,19 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 /* >>tuning */
 
-/* Finds out by timing which way to run each problem is fastest on this GPU: every kernel, tile and division of k of ours, and each
-   algorithm that cuBLASLt offers. Plans that are made from then on, and one-shot calls, take what was fastest; plans that there are
-   stay as they are. Whole operations are timed by turns, on random data and memory of its own that is larger than the cache; what takes
-   far longer is left early, and what does not agree with a reference is left out and told at level WARNING. A problem's answer
-   stays in the context and goes to the cache folder (config.cache_path), where other processes find it: a problem that has an answer
-   is not timed again, unless options->again says so. Of a layer its products are timed; element-wise operations have one way.
+/* Finds out by timing which way to run each problem is fastest on this GPU: kernels, tiles and divisions of k of ours, of those whose
+   estimate is near the least up to 32, and the first 16 algorithms that cuBLASLt offers. Plans that are made from then on, and one-shot
+   calls, take what was fastest; plans that there are stay as they are. Whole operations are timed by turns, on random data and memory
+   of its own that is larger than the cache; what takes far longer is left early, and what does not agree with the results of the route
+   plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
+   where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
+   that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
-   answer that was loaded has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are respected.
-   Not to be called while a stream of the same thread is being captured: it waits for the GPU. Other threads may run and plan
-   meanwhile, which lengthens what is timed. On the host there is nothing to choose, and nothing is done.
+   answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
+   respected.
+   Not to be called while a stream of the same thread is being captured: it waits for the GPU. Threads that tune take turns; others may
+   run and plan meanwhile, which lengthens what is timed. On the host there is nothing to choose, and nothing is done.
    Errors: INVALID_ARGUMENT, those of planning, OUT_OF_MEMORY, CUDA_ERROR. One problem that fails keeps no other from being
    tuned: the first is returned, and the sentence names it. */
 GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count,
@@ -293,8 +295,9 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
                                         gemmepi_progress_function progress, void *user);
 
 /* Write what the context knows by tuning to a text file, a line for each problem, and read such a file. Every answer that is read is
-   checked again when a plan is made for its problem. A file that is damaged, or of another GPU, driver, cuBLASLt or version of
-   gemmepi, changes nothing, which is told at level WARNING. Any thread may call them.
+   checked again when a plan is made for its problem, and one with an algorithm of another version of cuBLASLt is not taken. A file that
+   is damaged, or of another GPU, driver, config.routes or version of gemmepi, changes nothing, which is told at level WARNING. Any thread
+   may call them.
    Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path);
 GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path);

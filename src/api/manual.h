@@ -56,7 +56,7 @@
 
    IT DOES NOT
    - print, exit or abort; the one exception is the environment variable GEMMEPI_LOG, which asks for a log on stderr
-   - tune: routes are chosen by a model fitted on an H200, and the choice is not always the fastest
+   - tune by itself: without gemmepi_tune routes are chosen by a model fitted on an H100, and the choice is not always the fastest
    - use several GPUs in one context, convolve, or multiply sparse matrices
    - fuse the epilogue of F64, fp8 and I8 operands beyond what cuBLASLt does: there it is one pass more
    - order anything across streams, or keep a destroyed stream's runs from one with the same handle

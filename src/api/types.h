@@ -571,8 +571,8 @@ typedef enum gemmepi_tune_mode {
 
 /* How gemmepi_tune goes about it. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    double milliseconds; /* for each problem, compilation included, about; 0: until all is compiled and timed */
-    size_t memory;       /* bytes of device memory at most; 0: 2 GiB. A problem always takes its own tensors once */
+    double milliseconds; /* for each problem, after which no way is begun; 0: until all are compiled and timed */
+    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. They are there once, whatever this says */
     int again;           /* 1: problems that have an answer already, too */
     int threads;         /* that compile; 0: as many as there are cores */
     gemmepi_tune_mode mode;
@@ -615,7 +615,7 @@ typedef struct gemmepi_plan_details {
     gemmepi_compute compute;   /* never DEFAULT */
     gemmepi_dtype accumulator; /* F32, F64 or I32 */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits */
-    int bit_stable;            /* 1: so do other processes on the same hardware and library versions */
+    int bit_stable;            /* 1: so do others on such hardware and versions, of the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
 } gemmepi_plan_details;
 

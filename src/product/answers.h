@@ -153,6 +153,11 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
     length = strcspn(at + 3, "\n");
     if (length >= sizeof answer->words)
         return 0;
+    for (i = 0; i < length; i++)
+        if ((unsigned char)at[3 + i] < 32 || at[3 + i] == 127)
+            return 0;
+    if ((numbers[4] > 0) != (numbers[5] > 0)) /* an algorithm is of a version */
+        return 0;
     memcpy(answer->words, at + 3, length);
     c->route = (gemmepi_route)gemmepi__route_named(route);
     c->engine = gemmepi__engine_named(engine);
@@ -187,7 +192,7 @@ static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__prob
         return 0;
     if (one->route != GEMMEPI_ROUTE_FUSED)
         return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
-               (one->route == GEMMEPI_ROUTE_PLAIN ? one->algorithm == 0 : one->algorithm > 0);
+               (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm > 0);
     gemmepi__pack_views(problem, one->copies, &packed);
     return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
            one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
@@ -220,13 +225,21 @@ static gemmepi_status gemmepi__keep_answer(gemmepi_context *context, const gemme
 
 /* >>in the cache folder */
 
-/* What an answer holds for, beside the problem. The version of cuBLASLt stands in the answer: it is not loaded to ask for it. */
+/* What answers hold for, beside the problem. The version of cuBLASLt stands in the answer: it is not loaded to ask for it. */
+static void gemmepi__append_maker(gemmepi__text *text, const gemmepi_context *context) {
+    gemmepi__append(text,
+                    "gemmepi " GEMMEPI_VERSION_STRING
+                    ", driver %d, chip %d of %d multiprocessors, routes %x, engines %d%d, %s",
+                    context->driver.version, context->arch, context->multiprocessors, context->routes,
+                    GEMMEPI__HAS_SM80, GEMMEPI__HAS_SM90, context->name);
+}
+
 static size_t gemmepi__answer_key(const gemmepi_context *context,
                                   const unsigned char digest[GEMMEPI__DIGEST_SIZE], char key[512]) {
     gemmepi__text text = gemmepi__text_in(key, 512);
     int i;
-    gemmepi__append(&text, "gemmepi " GEMMEPI_VERSION_STRING " driver %d chip %d of %d multiprocessors, %s: ",
-                    context->driver.version, context->arch, context->multiprocessors, context->name);
+    gemmepi__append_maker(&text, context);
+    gemmepi__append(&text, ": ");
     for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
         gemmepi__append(&text, "%02x", digest[i]);
     return strlen(key);

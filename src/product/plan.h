@@ -33,14 +33,15 @@ static gemmepi_status gemmepi__fail_all(const gemmepi__matmul_plan *plan, gemmep
     return gemmepi__fail(status, "no route runs this problem%s", sentences);
 }
 
-/* The problem's answer, if there is one that may be taken. */
-static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *plan) {
-    gemmepi_context *context = plan->base.context;
+/* The problem's answer, if there is one that may be taken; candidates: the problem's. With build_lock held, the primary context
+   current. */
+static const gemmepi__answer *gemmepi__answer_for(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  const gemmepi__candidates *candidates) {
     unsigned char digest[GEMMEPI__DIGEST_SIZE];
     const gemmepi__answer *answer;
     if (!context->answers.count && !context->disk.path)
         return NULL;
-    gemmepi__problem_digest(&plan->problem, digest);
+    gemmepi__problem_digest(problem, digest);
     answer = gemmepi__find_answer(context, digest);
     if (!answer) {
         gemmepi__fetch_answer(context, digest);
@@ -49,7 +50,7 @@ static const gemmepi__answer *gemmepi__answer_for(const gemmepi__matmul_plan *pl
     if (answer && answer->cublaslt &&
         (gemmepi__open_lt(context) || context->cublaslt.version != answer->cublaslt))
         return NULL; /* another version has other algorithms */
-    if (!answer || gemmepi__is_a_way(context, &plan->problem, &plan->candidates, &answer->candidate))
+    if (!answer || gemmepi__is_a_way(context, problem, candidates, &answer->candidate))
         return answer;
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
                  "an answer is not taken, which is no way to run its problem: %s", answer->words);
@@ -105,7 +106,7 @@ static gemmepi_status gemmepi__choose(gemmepi__matmul_plan *plan, const gemmepi_
     int applied = !instead_of && gemmepi__may_be_applied(&plan->problem);
     int misses_library = 0;
     gemmepi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
-    answer = instead_of ? NULL : gemmepi__answer_for(plan);
+    answer = instead_of ? NULL : gemmepi__answer_for(plan->base.context, &plan->problem, &plan->candidates);
     if (answer && gemmepi__build_answer(plan, answer) == GEMMEPI_OK)
         return GEMMEPI_OK;
     if (instead_of)
