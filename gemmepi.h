@@ -19011,10 +19011,10 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 enum {
   GEMMEPI__MOST_WAYS = 512,
-  GEMMEPI__TIMED_WAYS = 32, /* of engines, at most */
-  GEMMEPI__WAYS_FACTOR = 3, /* estimated at more than so many times the least */
-  GEMMEPI__WAYS_SLOW = 10 /* and so many microseconds, a way is not timed */
+  GEMMEPI__TIMED_WAYS = 32 /* of engines, at most */
 };
+#define GEMMEPI__WAYS_FACTOR 3.0 /* estimated at more than so many times the least */
+#define GEMMEPI__WAYS_SLOW   10.0 /* and so many microseconds, a way is not timed */
 
 typedef struct gemmepi__ways {
   int count;
@@ -19136,6 +19136,7 @@ typedef struct gemmepi__trial {
   gemmepi__cu_event began, ended;
   char *memory, *workspace;
   size_t workspace_size, set, offsets[GEMMEPI__OPERANDS];
+  int has_no_room; /* for the workspace that was asked for last */
   int sets, next; /* how many, and which comes next */
   char *block; /* GEMMEPI__TRIAL_BLOCK elements for the operand at hand */
   char *reference; /* pieces of all outputs, one after another */
@@ -19281,6 +19282,7 @@ static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_
   trial->workspace = NULL;
   trial->workspace_size = 0;
   status = gemmepi_alloc(trial->context, size, &memory);
+  trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
   if (status)
     return status;
   trial->workspace = (char *)memory;
@@ -19593,8 +19595,8 @@ static void gemmepi__build_ways(gemmepi__tuning *tuning) {
 /* >>right or wrong */
 
 /* Whether the way is of no use for a run: it could not be built, cuBLASLt refuses it, or there is no memory for its workspace. */
-static int gemmepi__is_no_way(gemmepi_status status) {
-  return status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_OUT_OF_MEMORY;
+static int gemmepi__is_no_way(const gemmepi__tuning *tuning, gemmepi_status status) {
+  return status == GEMMEPI_UNSUPPORTED || (status == GEMMEPI_OUT_OF_MEMORY && tuning->trial.has_no_room);
 }
 
 /* Reads what the others are held against: what PLAIN leaves, whose kernel is the simplest, else the first that runs. Which that is in
@@ -19610,7 +19612,7 @@ static gemmepi_status gemmepi__read_reference(gemmepi__tuning *tuning, int *refe
         continue;
       status = gemmepi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
       *reference = i;
-      if (!gemmepi__is_no_way(status))
+      if (!gemmepi__is_no_way(tuning, status))
         return status;
     }
   return status;
@@ -19639,7 +19641,7 @@ static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
     timed->left = timed->plan == NULL || (right && !gemmepi__has_time(tuning));
     if (!timed->left && i != reference) {
       status = gemmepi__read_way(trial, timed->plan, trial->compared);
-      timed->left = gemmepi__is_no_way(status);
+      timed->left = gemmepi__is_no_way(tuning, status);
       status = timed->left ? GEMMEPI_OK : status;
       if (!status && !timed->left && !gemmepi__outputs_agree(trial)) {
         timed->left = 1;
@@ -19695,7 +19697,7 @@ static gemmepi_status gemmepi__time_round(gemmepi__tuning *tuning, int round) {
       continue;
     if (round == 0)
       status = gemmepi__prepare_way(tuning, timed);
-    if (gemmepi__is_no_way(status)) {
+    if (gemmepi__is_no_way(tuning, status)) {
       status = GEMMEPI_OK;
       timed->left = 1;
       continue;

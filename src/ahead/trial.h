@@ -29,6 +29,7 @@ typedef struct gemmepi__trial {
     gemmepi__cu_event began, ended;
     char *memory, *workspace;
     size_t workspace_size, set, offsets[GEMMEPI__OPERANDS];
+    int has_no_room;     /* for the workspace that was asked for last */
     int sets, next;      /* how many, and which comes next */
     char *block;         /* GEMMEPI__TRIAL_BLOCK elements for the operand at hand */
     char *reference;     /* pieces of all outputs, one after another */
@@ -175,6 +176,7 @@ static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_
     trial->workspace = NULL;
     trial->workspace_size = 0;
     status = gemmepi_alloc(trial->context, size, &memory);
+    trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
     if (status)
         return status;
     trial->workspace = (char *)memory;

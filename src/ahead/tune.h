@@ -97,8 +97,8 @@ static void gemmepi__build_ways(gemmepi__tuning *tuning) {
 /* >>right or wrong */
 
 /* Whether the way is of no use for a run: it could not be built, cuBLASLt refuses it, or there is no memory for its workspace. */
-static int gemmepi__is_no_way(gemmepi_status status) {
-    return status == GEMMEPI_UNSUPPORTED || status == GEMMEPI_OUT_OF_MEMORY;
+static int gemmepi__is_no_way(const gemmepi__tuning *tuning, gemmepi_status status) {
+    return status == GEMMEPI_UNSUPPORTED || (status == GEMMEPI_OUT_OF_MEMORY && tuning->trial.has_no_room);
 }
 
 /* Reads what the others are held against: what PLAIN leaves, whose kernel is the simplest, else the first that runs. Which that is in
@@ -114,7 +114,7 @@ static gemmepi_status gemmepi__read_reference(gemmepi__tuning *tuning, int *refe
                 continue;
             status = gemmepi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
             *reference = i;
-            if (!gemmepi__is_no_way(status))
+            if (!gemmepi__is_no_way(tuning, status))
                 return status;
         }
     return status;
@@ -144,7 +144,7 @@ static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
         timed->left = timed->plan == NULL || (right && !gemmepi__has_time(tuning));
         if (!timed->left && i != reference) {
             status = gemmepi__read_way(trial, timed->plan, trial->compared);
-            timed->left = gemmepi__is_no_way(status);
+            timed->left = gemmepi__is_no_way(tuning, status);
             status = timed->left ? GEMMEPI_OK : status;
             if (!status && !timed->left && !gemmepi__outputs_agree(trial)) {
                 timed->left = 1;
@@ -200,7 +200,7 @@ static gemmepi_status gemmepi__time_round(gemmepi__tuning *tuning, int round) {
             continue;
         if (round == 0)
             status = gemmepi__prepare_way(tuning, timed);
-        if (gemmepi__is_no_way(status)) {
+        if (gemmepi__is_no_way(tuning, status)) {
             status = GEMMEPI_OK;
             timed->left = 1;
             continue;

@@ -6,10 +6,10 @@
 
 enum {
     GEMMEPI__MOST_WAYS = 512,
-    GEMMEPI__TIMED_WAYS = 32, /* of engines, at most */
-    GEMMEPI__WAYS_FACTOR = 3, /* estimated at more than so many times the least */
-    GEMMEPI__WAYS_SLOW = 10   /* and so many microseconds, a way is not timed */
+    GEMMEPI__TIMED_WAYS = 32 /* of engines, at most */
 };
+#define GEMMEPI__WAYS_FACTOR 3.0  /* estimated at more than so many times the least */
+#define GEMMEPI__WAYS_SLOW   10.0 /* and so many microseconds, a way is not timed */
 
 typedef struct gemmepi__ways {
     int count;
