@@ -12593,7 +12593,8 @@ static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand)
   const gemmepi__view *view = &problem->views[operand];
   int is_written = operand == GEMMEPI__D || (operand == GEMMEPI__AUX && gemmepi__has(problem, GEMMEPI_AUX));
   int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
-  double bytes = (double)view->bytes;
+  double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
+  double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
   if (problem->flags & GEMMEPI_ACCUMULATE && operand >= GEMMEPI__C)
     return bytes * 2;
   return bytes * (beyond % 16 ? 2 : beyond ? 1.4 : 1);
@@ -12612,23 +12613,18 @@ static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi
   return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
 }
 
-#define GEMMEPI__PASS_KEPT \
-  48e6 /* bytes written and read of a product that is still in L2 when the pass reads it */
-
-/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. What stays in L2 takes a third of the time;
- less and less does of products up to twice as large. Where lines begin anywhere it takes 1.8 times as long. All on an H100. */
+/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
+ as long, on an H100. */
 static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem, int parts) {
-  double bytes = (double)problem->m * (double)problem->n * 8 * parts * (double)problem->batch;
-  double kept = bytes < GEMMEPI__PASS_KEPT ? bytes : 2 * GEMMEPI__PASS_KEPT - bytes;
+  double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
   int operand;
   for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
     if (gemmepi__has_operand(problem, operand))
       bytes += (double)problem->m * (double)problem->views[operand].length *
-        problem->views[operand].bits / 8 * (double)problem->batch;
-  bytes -= kept > 0 ? kept * 2 / 3 : 0;
+        problem->views[operand].bits / 8;
   if (!gemmepi__epilogue_is_aligned(problem))
     bytes *= 1.8;
-  return GEMMEPI__ANOTHER_LAUNCH + bytes / gemmepi__memory_rate(context) +
+  return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gemmepi__memory_rate(context) +
      gemmepi__sums_microseconds(problem);
 }
 
@@ -13409,7 +13405,6 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
-#define GEMMEPI__SM90_KEPT_RATE  7600 /* likewise where the operands stay there */
 #define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
@@ -13427,8 +13422,7 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
   double own = rows / shape->cluster_n + columns / shape->cluster_m;
   double blocks =
     gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
-  double all = blocks * (own + rows + columns) / 2 /
-        (a->bytes + b->bytes > GEMMEPI__SM90_KEPT ? GEMMEPI__SM90_RATE : GEMMEPI__SM90_KEPT_RATE);
+  double all = blocks * (own + rows + columns) / 2 / GEMMEPI__SM90_RATE;
   own /= GEMMEPI__SM90_BLOCK_RATE;
   return own > all ? own : all;
 }
@@ -13437,7 +13431,7 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
  TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
  begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
  beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
- wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an
+ wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 12 cycles more an
  element: others load it ahead of the sums. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
  number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -13454,7 +13448,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
         !gemmepi__activation_costs(problem->epilogue);
   double storing =
     GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
-  double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 2 : 0);
+  double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 12 : 0);
   double finish = area / 128 * (storing + beside) / shape->parts;
   double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
   double cycles = 3200, tile = steps * multiply + 550;

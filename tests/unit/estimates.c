@@ -40,7 +40,7 @@ static void estimates_are_near_what_was_measured(void) {
               gemmepi_last_error());
         gemmepi__enumerate(&h200, &problem, 1, &candidates);
         fused = estimate_of(&candidates, GEMMEPI_ROUTE_FUSED);
-        CHECK(fabs(fused / rows[i].microseconds - 1) < 0.18, "row %d: %g us, not %g", (int)i, fused,
+        CHECK(fabs(fused / rows[i].microseconds - 1) < 0.12, "row %d: %g us, not %g", (int)i, fused,
               rows[i].microseconds);
         CHECK(gemmepi__least(&candidates)->route == GEMMEPI_ROUTE_FUSED, "row %d takes another route",
               (int)i);
@@ -193,7 +193,6 @@ static gemmepi_matmul_desc even_case(int number, int64_t k, int *chip) {
     return desc_of(rest / LAYOUTS % KINDS, rest % LAYOUTS, even_sizes[m], even_sizes[n], k);
 }
 
-/* But where it is enough to be divided. */
 static void a_longer_k_never_takes_less(void) {
     int i, chip;
     for (i = 0; i < ALL_EVEN; i++) {
@@ -202,7 +201,7 @@ static void a_longer_k_never_takes_less(void) {
         for (k = 64; k < (int64_t)1 << 30; k *= 2) {
             gemmepi_matmul_desc desc = even_case(i, k, &chip);
             route_times now = estimates_on(chip, &desc);
-            CHECK(now.fused >= 0.92 * last.fused && now.lt >= 0.999 * last.lt &&
+            CHECK(now.fused >= 0.999 * last.fused && now.lt >= 0.999 * last.lt &&
                       now.split >= 0.999 * last.split,
                   "case %d, k %d: %g, %g, %g us after %g, %g, %g", i, (int)k, now.fused, now.lt, now.split,
                   last.fused, last.lt, last.split);
@@ -213,9 +212,7 @@ static void a_longer_k_never_takes_less(void) {
     }
 }
 
-/* Blocks of few tiles have more of L2 each, and small products stay there: by factors, at most. */
-static void a_batch_takes_no_less_than_one_item_and_little_more_than_all_by_themselves(void) {
-    const double most = 4 * 1.5;
+static void a_batch_takes_no_less_than_one_item_and_no_more_than_all_by_themselves(void) {
     int i, chip;
     for (i = 0; i < ALL_EVEN; i++) {
         gemmepi_matmul_desc desc = even_case(i, 512, &chip);
@@ -227,9 +224,9 @@ static void a_batch_takes_no_less_than_one_item_and_little_more_than_all_by_them
         desc.d.batch_stride = desc.aux.batch_stride = desc.m * desc.n;
         desc.bias_grad.batch_stride = desc.epilogue & GEMMEPI_BGRAD_A ? desc.m : desc.n;
         four = estimates_on(chip, &desc);
-        CHECK(four.fused >= 0.999 * one.fused && four.fused <= most * one.fused,
+        CHECK(four.fused >= 0.999 * one.fused && four.fused <= 4.001 * one.fused,
               "case %d: fused %g us, four %g", i, one.fused, four.fused);
-        CHECK(four.split >= 0.999 * one.split && four.split <= 1.2 * most * one.split,
+        CHECK(four.split >= 0.999 * one.split && four.split <= 4.001 * one.split,
               "case %d: split %g us, four %g", i, one.split, four.split);
     }
 }
@@ -295,7 +292,7 @@ int main(void) {
     RUN(cublaslt_is_estimated_as_long_as_it_takes);
     RUN(a_product_that_sums_an_operand_goes_fused);
     RUN(a_longer_k_never_takes_less);
-    RUN(a_batch_takes_no_less_than_one_item_and_little_more_than_all_by_themselves);
+    RUN(a_batch_takes_no_less_than_one_item_and_no_more_than_all_by_themselves);
     RUN(a_column_major_product_takes_as_long_as_the_row_major_one_of_the_same_memory);
     RUN(a_product_and_its_transpose_take_the_same_but_for_a_factor_of_2);
     RUN(every_estimate_is_a_time_up_to_2_to_the_40);

@@ -216,7 +216,7 @@ static void blocks_are_shared_out_evenly(void) {
         int tile_m;      /* of parts, which are 64 wide */
         int room, waves; /* blocks that a multiprocessor has room for; how often all have as many */
         int pass_blocks; /* at least; 0: no pass */
-    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 64, 1, 1, 132},
+    } cases[] = {{GEMMEPI_SILU | GEMMEPI_GATED, 300, 300, 300, 32, 1, 1, 132},
                  {GEMMEPI_SILU | GEMMEPI_GATED, 64, 2048, 2048, 64, 2, 1, 132},
                  {GEMMEPI_SILU | GEMMEPI_GATED, 32, 256, 2048, 32, 1, 1, 8},
                  {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 64, 2048, 2048, 64, 2, 1, 1},
@@ -262,7 +262,7 @@ static void hopper_kernel_is_cut_as_fitted(void) {
         int64_t m, n, k;
         int tile_n, bias_ahead, bands;
     } cases[] = {{GEMMEPI_BIAS, 8192, 3072, 768, 128, 1, 3},
-                 {GEMMEPI_BIAS | GEMMEPI_RELU, 2048, 50304, 768, 192, 0, 1},
+                 {GEMMEPI_BIAS | GEMMEPI_RELU, 2048, 50304, 768, 128, 1, 1},
                  {GEMMEPI_BIAS | GEMMEPI_RELU, 4096, 4096, 4096, 256, 0, 2},
                  {GEMMEPI_BIAS | GEMMEPI_SILU, 8192, 3072, 768, 128, 1, 3},
                  {GEMMEPI_BIAS | GEMMEPI_SILU, 4096, 4096, 4096, 256, 0, 2},

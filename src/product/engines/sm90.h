@@ -483,7 +483,6 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
-#define GEMMEPI__SM90_KEPT_RATE  7600       /* likewise where the operands stay there */
 #define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
@@ -501,8 +500,7 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
     double own = rows / shape->cluster_n + columns / shape->cluster_m;
     double blocks =
         gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
-    double all = blocks * (own + rows + columns) / 2 /
-                 (a->bytes + b->bytes > GEMMEPI__SM90_KEPT ? GEMMEPI__SM90_RATE : GEMMEPI__SM90_KEPT_RATE);
+    double all = blocks * (own + rows + columns) / 2 / GEMMEPI__SM90_RATE;
     own /= GEMMEPI__SM90_BLOCK_RATE;
     return own > all ? own : all;
 }
@@ -511,7 +509,7 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
    begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
    beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
-   wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 2 cycles more an
+   wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 12 cycles more an
    element: others load it ahead of the sums. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
    number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -528,7 +526,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
                 !gemmepi__activation_costs(problem->epilogue);
     double storing =
         GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
-    double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 2 : 0);
+    double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 12 : 0);
     double finish = area / 128 * (storing + beside) / shape->parts;
     double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 3200, tile = steps * multiply + 550;

@@ -381,7 +381,8 @@ static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand)
     const gemmepi__view *view = &problem->views[operand];
     int is_written = operand == GEMMEPI__D || (operand == GEMMEPI__AUX && gemmepi__has(problem, GEMMEPI_AUX));
     int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
-    double bytes = (double)view->bytes;
+    double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
+    double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
     if (problem->flags & GEMMEPI_ACCUMULATE && operand >= GEMMEPI__C)
         return bytes * 2;
     return bytes * (beyond % 16 ? 2 : beyond ? 1.4 : 1);
@@ -402,24 +403,19 @@ static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi
     return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
 }
 
-#define GEMMEPI__PASS_KEPT \
-    48e6 /* bytes written and read of a product that is still in L2 when the pass reads it */
-
-/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. What stays in L2 takes a third of the time;
-   less and less does of products up to twice as large. Where lines begin anywhere it takes 1.8 times as long. All on an H100. */
+/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
+   as long, on an H100. */
 static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          int parts) {
-    double bytes = (double)problem->m * (double)problem->n * 8 * parts * (double)problem->batch;
-    double kept = bytes < GEMMEPI__PASS_KEPT ? bytes : 2 * GEMMEPI__PASS_KEPT - bytes;
+    double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
     int operand;
     for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
         if (gemmepi__has_operand(problem, operand))
             bytes += (double)problem->m * (double)problem->views[operand].length *
-                     problem->views[operand].bits / 8 * (double)problem->batch;
-    bytes -= kept > 0 ? kept * 2 / 3 : 0;
+                     problem->views[operand].bits / 8;
     if (!gemmepi__epilogue_is_aligned(problem))
         bytes *= 1.8;
-    return GEMMEPI__ANOTHER_LAUNCH + bytes / gemmepi__memory_rate(context) +
+    return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gemmepi__memory_rate(context) +
            gemmepi__sums_microseconds(problem);
 }
 
