@@ -19152,15 +19152,18 @@ static void gemmepi__lay_out_trial(gemmepi__trial *trial) {
 }
 
 /* As many sets as make up three caches, or as the memory holds. */
-static void gemmepi__count_sets(gemmepi__trial *trial, size_t most) {
-  int cache = 0;
+static gemmepi_status gemmepi__count_sets(gemmepi__trial *trial, size_t most) {
+  const gemmepi__driver *driver = &trial->context->driver;
+  int cache = 0, result = driver->device_get_attribute(&cache, GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+    trial->context->device);
   size_t wanted, held = most / trial->set;
-  if (trial->context->driver.device_get_attribute(&cache, GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, trial->context->device))
-    cache = 50 << 20;
+  if (result)
+    return gemmepi__cuda_failed(driver, result, "asking for the size of the L2 cache");
   wanted = ((size_t)cache * GEMMEPI__TRIAL_CACHES + trial->set - 1) / trial->set;
   if (wanted > held)
     wanted = held;
   trial->sets = wanted < 1 ? 1 : wanted > GEMMEPI__TRIAL_SETS ? GEMMEPI__TRIAL_SETS : (int)wanted;
+  return GEMMEPI_OK;
 }
 
 /* Less than is wanted will do, but for one set. */
@@ -19483,8 +19486,9 @@ static gemmepi_status gemmepi__open_trial(gemmepi__trial *trial, gemmepi_context
   if (!trial->block || !trial->reference || !trial->compared)
     return GEMMEPI_OUT_OF_MEMORY;
   gemmepi__lay_out_trial(trial);
-  gemmepi__count_sets(trial, options->memory ? options->memory : GEMMEPI__TRIAL_MEMORY);
-  status = gemmepi_stream_create(context, &stream);
+  status = gemmepi__count_sets(trial, options->memory ? options->memory : GEMMEPI__TRIAL_MEMORY);
+  if (!status)
+    status = gemmepi_stream_create(context, &stream);
   if (status)
     return status;
   trial->stream = stream;
@@ -19530,6 +19534,10 @@ typedef struct gemmepi__tuning {
   char sentence[GEMMEPI__ERROR_TEXT_SIZE];
 } gemmepi__tuning;
 
+static int gemmepi__has_time(const gemmepi__tuning *tuning) {
+  return tuning->ends <= 0 || gemmepi__seconds() < tuning->ends;
+}
+
 /* >>building all on several threads */
 
 static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed *timed) {
@@ -19555,7 +19563,7 @@ static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed
 /* The first is always built. */
 static void gemmepi__build_some(gemmepi__tuning *tuning) {
   gemmepi__lock(&tuning->lock);
-  while (tuning->next < tuning->ways.count && (tuning->next == 0 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)) {
+  while (tuning->next < tuning->ways.count && (tuning->next == 0 || gemmepi__has_time(tuning))) {
     int mine = tuning->next++;
     gemmepi_status status;
     gemmepi__unlock(&tuning->lock);
@@ -19619,10 +19627,6 @@ static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi
   gemmepi__say(&tuning->context->log, GEMMEPI_LOG_WARNING,
     "tuning left out the route %s, shape %d, algorithm %d, whose results are not those of the reference: %s",
     gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->algorithm, words);
-}
-
-static int gemmepi__has_time(const gemmepi__tuning *tuning) {
-  return tuning->ends <= 0 || gemmepi__seconds() < tuning->ends;
 }
 
 /* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
@@ -19712,7 +19716,7 @@ static gemmepi_status gemmepi__time_ways(gemmepi__tuning *tuning) {
   gemmepi_status status = GEMMEPI_OK;
   int round;
   for (round = 0; round < GEMMEPI__TUNE_ROUNDS && !status; round++)
-    if (round < 3 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)
+    if (round < 3 || gemmepi__has_time(tuning))
       status = gemmepi__time_round(tuning, round);
   return status;
 }

@@ -51,16 +51,18 @@ static void gemmepi__lay_out_trial(gemmepi__trial *trial) {
 }
 
 /* As many sets as make up three caches, or as the memory holds. */
-static void gemmepi__count_sets(gemmepi__trial *trial, size_t most) {
-    int cache = 0;
+static gemmepi_status gemmepi__count_sets(gemmepi__trial *trial, size_t most) {
+    const gemmepi__driver *driver = &trial->context->driver;
+    int cache = 0, result = driver->device_get_attribute(&cache, GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+                                                         trial->context->device);
     size_t wanted, held = most / trial->set;
-    if (trial->context->driver.device_get_attribute(&cache, GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
-                                                    trial->context->device))
-        cache = 50 << 20;
+    if (result)
+        return gemmepi__cuda_failed(driver, result, "asking for the size of the L2 cache");
     wanted = ((size_t)cache * GEMMEPI__TRIAL_CACHES + trial->set - 1) / trial->set;
     if (wanted > held)
         wanted = held;
     trial->sets = wanted < 1 ? 1 : wanted > GEMMEPI__TRIAL_SETS ? GEMMEPI__TRIAL_SETS : (int)wanted;
+    return GEMMEPI_OK;
 }
 
 /* Less than is wanted will do, but for one set. */
@@ -386,8 +388,9 @@ static gemmepi_status gemmepi__open_trial(gemmepi__trial *trial, gemmepi_context
     if (!trial->block || !trial->reference || !trial->compared)
         return GEMMEPI_OUT_OF_MEMORY;
     gemmepi__lay_out_trial(trial);
-    gemmepi__count_sets(trial, options->memory ? options->memory : GEMMEPI__TRIAL_MEMORY);
-    status = gemmepi_stream_create(context, &stream);
+    status = gemmepi__count_sets(trial, options->memory ? options->memory : GEMMEPI__TRIAL_MEMORY);
+    if (!status)
+        status = gemmepi_stream_create(context, &stream);
     if (status)
         return status;
     trial->stream = stream;

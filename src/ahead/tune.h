@@ -35,6 +35,10 @@ typedef struct gemmepi__tuning {
     char sentence[GEMMEPI__ERROR_TEXT_SIZE];
 } gemmepi__tuning;
 
+static int gemmepi__has_time(const gemmepi__tuning *tuning) {
+    return tuning->ends <= 0 || gemmepi__seconds() < tuning->ends;
+}
+
 /* >>building all on several threads */
 
 static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed *timed) {
@@ -62,8 +66,7 @@ static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed
 /* The first is always built. */
 static void gemmepi__build_some(gemmepi__tuning *tuning) {
     gemmepi__lock(&tuning->lock);
-    while (tuning->next < tuning->ways.count &&
-           (tuning->next == 0 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)) {
+    while (tuning->next < tuning->ways.count && (tuning->next == 0 || gemmepi__has_time(tuning))) {
         int mine = tuning->next++;
         gemmepi_status status;
         gemmepi__unlock(&tuning->lock);
@@ -128,10 +131,6 @@ static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi
         &tuning->context->log, GEMMEPI_LOG_WARNING,
         "tuning left out the route %s, shape %d, algorithm %d, whose results are not those of the reference: %s",
         gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->algorithm, words);
-}
-
-static int gemmepi__has_time(const gemmepi__tuning *tuning) {
-    return tuning->ends <= 0 || gemmepi__seconds() < tuning->ends;
 }
 
 /* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
@@ -222,7 +221,7 @@ static gemmepi_status gemmepi__time_ways(gemmepi__tuning *tuning) {
     gemmepi_status status = GEMMEPI_OK;
     int round;
     for (round = 0; round < GEMMEPI__TUNE_ROUNDS && !status; round++)
-        if (round < 3 || tuning->ends <= 0 || gemmepi__seconds() < tuning->ends)
+        if (round < 3 || gemmepi__has_time(tuning))
             status = gemmepi__time_round(tuning, round);
     return status;
 }
