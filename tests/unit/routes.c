@@ -145,6 +145,44 @@ static void a_problem_that_cublaslt_has_no_algorithm_for_is_plain(void) {
 }
 
 /* There is no product, but sums over no rows, or of an operand that is there: whatever routes are allowed. */
+/* Names of cublasLt.h of CUDA 13: its rows are our columns. */
+static void tiles_of_cublaslt_are_those_of_its_header(void) {
+    static const int tiles[][3] = {
+        {1, 8, 8},       {22, 64, 512},  {23, 128, 256},  {35, 256, 32},   {36, 8, 128},    {71, 32, 192},
+        {115, 56, 768},  {116, 64, 192}, {185, 144, 192}, {232, 256, 192}, {255, 352, 64},  {279, 504, 64},
+        {280, 520, 64},  {311, 768, 64}, {312, 64, 16},   {393, 128, 8},   {439, 128, 448}, {448, 192, 8},
+        {513, 256, 256}, {630, 768, 80}, {0, 0, 0},       {-1, 0, 0},      {631, 0, 0},     {1 << 30, 0, 0}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(tiles); i++) {
+        int tile_m = -1, tile_n = -1;
+        gemmepi__lt_tile(tiles[i][0], &tile_m, &tile_n);
+        CHECK(tile_n == tiles[i][1] && tile_m == tiles[i][2], "%d: %d x %d", tiles[i][0], tile_n, tile_m);
+    }
+}
+
+/* Answers have tiles of 352 x 64, 288 x 64 and 192 x 128 of cuBLASLt's rows and columns. */
+static void a_long_tile_of_cublaslt_is_passed_over_unless_d_is_narrow(void) {
+    static const int numbers[] = {255, 239, 31};
+    static const struct {
+        int64_t m, n;
+        int tile_m, tile_n;
+    } rows[] = {{448, 12552, 128, 192}, {64, 12552, 64, 352}, {4096, 64, 128, 192}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        planned p = planned_begin(90, 1 << GEMMEPI_ROUTE_LT);
+        p.desc.m = rows[i].m, p.desc.n = rows[i].n, p.desc.k = 328;
+        p.desc.epilogue = GEMMEPI_NONE;
+        gpu.heuristic_answers = 3;
+        memcpy(gpu.tiles, numbers, sizeof numbers);
+        if (planned_plan(&p))
+            CHECK(p.details.tile_m == rows[i].tile_m && p.details.tile_n == rows[i].tile_n,
+                  "%d x %d: %d x %d", (int)rows[i].m, (int)rows[i].n, p.details.tile_m, p.details.tile_n);
+        planned_end(&p);
+    }
+    gpu.heuristic_answers = 1;
+    memset(gpu.tiles, 0, sizeof gpu.tiles);
+}
+
 static void an_empty_product_leaves_its_sums(void) {
     static const struct {
         gemmepi_epilogue epilogue;
@@ -475,6 +513,8 @@ int main(void) {
     RUN(without_cublaslt_every_product_has_a_route);
     RUN(a_problem_that_no_route_runs_is_refused_with_the_reasons_of_both);
     RUN(a_problem_that_cublaslt_has_no_algorithm_for_is_plain);
+    RUN(tiles_of_cublaslt_are_those_of_its_header);
+    RUN(a_long_tile_of_cublaslt_is_passed_over_unless_d_is_narrow);
     RUN(an_empty_product_leaves_its_sums);
     RUN(what_is_added_to_d_is_not_told_that_beta_is_1);
     RUN(a_context_without_its_ones_works);

@@ -44,6 +44,45 @@ static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_alg
     return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
 }
 
+/* Rows x columns of cuBLASLt's tiles up to 35, which cublasLt.h numbers from 1 on. */
+static const short gemmepi__lt_tiles[][2] = {
+    {8, 8},    {8, 16},    {16, 8},    {8, 32},    {16, 16},   {32, 8},    {8, 64},   {16, 32},  {32, 16},
+    {64, 8},   {32, 32},   {32, 64},   {64, 32},   {32, 128},  {64, 64},   {128, 32}, {64, 128}, {128, 64},
+    {64, 256}, {128, 128}, {256, 64},  {64, 512},  {128, 256}, {256, 128}, {512, 64}, {64, 96},  {96, 64},
+    {96, 128}, {128, 160}, {160, 128}, {192, 128}, {128, 192}, {128, 96},  {32, 256}, {256, 32},
+};
+
+static int gemmepi__lt_tile_is_listed(int rows, int columns) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_tiles); i++)
+        if (gemmepi__lt_tiles[i][0] == rows && gemmepi__lt_tiles[i][1] == columns)
+            return 1;
+    return 0;
+}
+
+/* Rows and columns of a tile in our D, 0 of a number that is not known. Behind those that are listed cublasLt.h of CUDA 13 numbers
+   8, 16, ... rows by 64, 128, ... columns of at most 49152 elements, then 64, 128, ... rows by 8, 16, ... columns of at most 65536,
+   both up to 768 and without what has a number already. Its rows are our columns. */
+static void gemmepi__lt_tile(int number, int *tile_m, int *tile_n) {
+    int left = number - (int)GEMMEPI__COUNT(gemmepi__lt_tiles), family, rows, columns;
+    *tile_m = *tile_n = 0;
+    if (number >= 1 && left <= 0) {
+        *tile_n = gemmepi__lt_tiles[number - 1][0];
+        *tile_m = gemmepi__lt_tiles[number - 1][1];
+    }
+    for (family = 0; family < 2; family++)
+        for (rows = family ? 64 : 8; rows <= 768 && left > 0; rows += family ? 64 : 8)
+            for (columns = family ? 8 : 64; columns <= 768 && left > 0; columns += family ? 8 : 64) {
+                int in_first = columns % 64 == 0 && rows * columns <= 49152;
+                if (in_first == family || rows * columns > 65536 || gemmepi__lt_tile_is_listed(rows, columns))
+                    continue;
+                if (--left == 0) {
+                    *tile_n = rows;
+                    *tile_m = columns;
+                }
+            }
+}
+
 /* The algorithm that was seen to keep its sums in F32 until bias and GELU are done (H200, cuBLASLt 13.1). Others, 24
    for one, round them to 16 bits before: off by a unit of the sum, however small the result is. */
 #define GEMMEPI__LT_ROUNDS_ONCE 66
@@ -85,22 +124,45 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 #define GEMMEPI__LT_SHORT_K     2048
 #define GEMMEPI__LT_SHORT_WAVES 2
 
+/* Its heuristic likes tiles of one wave though they are long and narrow, and load most for what they multiply: of 60 random products
+   on an H100 (cuBLASLt 13.1) three had a first answer of 64 x 352 to 64 x 512, and the next one of another form took 0.61 to 0.84 of it.
+   Where D itself is narrow such tiles are right. */
+#define GEMMEPI__LT_LONG 3 /* times as long as wide */
+
+static int gemmepi__lt_is_long(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                               const gemmepi__lt_algo *algo) {
+    int tile_m, tile_n;
+    gemmepi__lt_tile(gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID), &tile_m, &tile_n);
+    return (tile_n > GEMMEPI__LT_LONG * tile_m && problem->m > tile_m) ||
+           (tile_m > GEMMEPI__LT_LONG * tile_n && problem->n > tile_n);
+}
+
+/* The first answer, or that of a form that does better. */
+static int gemmepi__lt_first(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
+                             const gemmepi__lt_heuristic *good, int count) {
+    int i;
+    for (i = 0; i < count; i++)
+        if (!gemmepi__lt_is_long(lt, problem, &good[i].algo))
+            return i;
+    return 0;
+}
+
 /* The answer to take, of `count` good ones in the heuristic's order. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
                               const gemmepi__lt_heuristic *good, int count) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     size_t t;
     int i;
-    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
-        problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
+    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2)
         return 0;
-    for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
-        for (i = 0; i < count; i++)
-            if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
-                    gemmepi__lt_short_tiles[t] &&
-                gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
-                return i;
-    return 0;
+    if (problem->k <= GEMMEPI__LT_SHORT_K && good[0].waves >= GEMMEPI__LT_SHORT_WAVES)
+        for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
+            for (i = 0; i < count; i++)
+                if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
+                        gemmepi__lt_short_tiles[t] &&
+                    gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+                    return i;
+    return gemmepi__lt_first(lt, problem, good, count);
 }
 
 /* algorithm: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
@@ -275,23 +337,13 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
 
 /* >>in words */
 
-/* Rows x columns of cuBLASLt's tile, by CUBLASLT_ALGO_CONFIG_TILE_ID from 1 on. */
-static const short gemmepi__lt_tiles[][2] = {
-    {8, 8},    {8, 16},    {16, 8},    {8, 32},    {16, 16},   {32, 8},    {8, 64},   {16, 32},  {32, 16},
-    {64, 8},   {32, 32},   {32, 64},   {64, 32},   {32, 128},  {64, 64},   {128, 32}, {64, 128}, {128, 64},
-    {64, 256}, {128, 128}, {256, 64},  {64, 512},  {128, 256}, {256, 128}, {512, 64}, {64, 96},  {96, 64},
-    {96, 128}, {128, 160}, {160, 128}, {192, 128}, {128, 192}, {128, 96},  {32, 256}, {256, 32},
-};
-
-/* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not in the table. */
+/* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not known. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
                                       gemmepi_plan_details *details) {
     int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
     int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
     int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
-    int known = tile >= 1 && tile <= (int)GEMMEPI__COUNT(gemmepi__lt_tiles);
-    details->tile_n = known ? gemmepi__lt_tiles[tile - 1][0] : 0;
-    details->tile_m = known ? gemmepi__lt_tiles[tile - 1][1] : 0;
+    gemmepi__lt_tile(tile, &details->tile_m, &details->tile_n);
     snprintf(details->kernel, sizeof details->kernel, "cuBLASLt %d algorithm %d, tile %d, split-k %d",
              lt->version, id, tile, split_k);
 }
