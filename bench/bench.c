@@ -19,11 +19,11 @@ static struct {
     int host, list, help;
     const char *only, *csv, *svg;
     int random, seed; /* problems to draw; 0: --random was not given */
-    int famous;
+    int famous, tuned;
     const char *rows, *modes, *seconds;    /* NULL: not given */
     const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, NULL, NULL, NULL, NULL, {NULL}};
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, NULL, NULL, NULL, NULL, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -57,6 +57,10 @@ static const option options[] = {
      "the same races of the products of Llama-3-8B, Qwen2.5-0.5B and GPT-2 124M; --only picks some, as"
      "\n                 'llama', 'gpt2 dW', 'decode'; --rows are of those picked",
      &wanted.famous, 0, 0, NULL},
+    {"--tuned", NULL,
+     "of --random and --famous: gemmepi_tune goes first, whose answers the cache folder keeps for later runs,"
+     "\n                 also for those without this option",
+     &wanted.tuned, 0, 0, NULL},
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},
     {"--candidates", "FILE",
@@ -319,7 +323,11 @@ static int take_products(random_wishes *w) {
 static int take_wishes(random_wishes *w) {
     memset(w, 0, sizeof *w);
     w->csv = wanted.csv, w->svg = wanted.svg;
-    w->candidates = wanted.candidates;
+    w->candidates = wanted.candidates, w->tuned = wanted.tuned;
+    if (w->candidates && w->tuned) {
+        fprintf(stderr, "--candidates times every way, and --tuned goes with races alone\n");
+        return 0;
+    }
     if (w->candidates && w->svg) {
         fprintf(stderr, "--svg draws races, and --candidates has none\n");
         return 0;

@@ -28,6 +28,7 @@ typedef struct random_wishes {
     int modes[RACE_MODES];
     double scale;
     const char *csv, *svg; /* NULL: none */
+    int tuned;             /* ours takes what gemmepi_tune finds */
     const char
         *candidates; /* the file of candidates' times, which are measured in place of races; NULL: races */
 } random_wishes;
@@ -597,6 +598,12 @@ static void random_count_done(void *user, size_t done, size_t count) {
     progress_show(plans, "are compiled");
 }
 
+static void random_count_tuned(void *user, size_t done, size_t count) {
+    progress *problems = user;
+    problems->done = (int)done, problems->total = (int)count;
+    progress_show(problems, "are tuned");
+}
+
 /* On all processors. What cannot be compiled is told when the row is measured. */
 static void random_precompile_for(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count) {
     progress plans;
@@ -605,6 +612,16 @@ static void random_precompile_for(gemmepi_context *context, const gemmepi_any_de
     status = gemmepi_precompile(context, problems, count, 0, random_count_done, &plans);
     (void)status;
     progress_wipe(&plans);
+}
+
+static void random_tune(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count) {
+    progress tuned;
+    progress_begin(&tuned, "problems", (int)count);
+    if (gemmepi_tune(context, problems, count, NULL, random_count_tuned, &tuned)) {
+        progress_wipe(&tuned);
+        fprintf(stderr, "tuning: %s\n", gemmepi_last_error());
+    }
+    progress_wipe(&tuned);
 }
 
 /* Compiles the rows' kernels, in the context of each route. */
@@ -623,6 +640,8 @@ static void random_precompile(bench *b, const random_wishes *wishes) {
     if (descs && problems && i == count) {
         int route;
         random_precompile_for(b->context, problems, count);
+        if (wishes->tuned)
+            random_tune(b->context, problems, count);
         for (route = 0; route < RANDOM_ROUTES - 1; route++) /* plain is one kernel for many */
             random_precompile_for(shared.contexts[route], problems, count);
     }
