@@ -14623,6 +14623,25 @@ static int gemmepi__lt_epilogue(uint64_t epilogue) {
   return 0;
 }
 
+/* Bytes at whose multiples the lines and items of C or D begin, 16 at most. */
+static int gemmepi__lt_unit(const gemmepi__problem *problem, const gemmepi__view *view) {
+  int64_t of = 0, element = view->bits / 8;
+  int unit = 16;
+  if (view->lines > 1)
+    of |= view->ld * element;
+  if (problem->batch > 1)
+    of |= view->batch_stride * element;
+  while (of % unit)
+    unit /= 2;
+  return unit;
+}
+
+/* Whether cuBLASLt would store d as c lies: so its algorithm 21 did in F32 and BF16, where lines of c began at multiples of 16 bytes and
+ those of d did not, and the GPU ended with CUDA_ERROR_MISALIGNED_ADDRESS (H200, cuBLASLt 13.1; the other way round it was right). */
+static int gemmepi__lt_stores_as_c(const gemmepi__problem *problem, const gemmepi__view *c, const gemmepi__view *d) {
+  return gemmepi__lt_unit(problem, c) > gemmepi__lt_unit(problem, d);
+}
+
 /* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
 static const char *gemmepi__lt_breach(const gemmepi__problem *problem) {
   int is_narrow = problem->views[GEMMEPI__D].bits <= 16;
@@ -14716,6 +14735,8 @@ static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmep
     rule = gemmepi__lt_scale_rule(problem);
   if (rule)
     return rule;
+  if (gemmepi__lt_stores_as_c(problem, &views[GEMMEPI__C], &views[GEMMEPI__D]))
+    return "lines or items of d begin at multiples of fewer bytes than those of c, whose kernels it takes";
   if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
     return "aux.ld or aux.batch_stride is no multiple of 8";
   if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
@@ -14954,7 +14975,9 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       &schemes, sizeof schemes);
   for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
-    alignment = (uint32_t)views[i]->alignment;
+    /* D may be stored as C lies: see gemmepi__lt_stores_as_c */
+    const gemmepi__view *least = views[i] == c && d->alignment < c->alignment ? d : views[i];
+    alignment = (uint32_t)least->alignment;
     result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
   }
   return result;
@@ -15323,17 +15346,20 @@ typedef struct gemmepi__split {
 /* Where the bare product goes, and whether it takes alpha and beta C. alone: it must not. */
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone, gemmepi__split *split) {
   gemmepi__view view = problem->views[GEMMEPI__D];
+  const gemmepi__view *c = &problem->views[GEMMEPI__C];
   int dtype = gemmepi__product_dtype(problem);
+  gemmepi__view in_workspace = gemmepi__product_in_workspace(problem, dtype);
   int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
   /* factors that the pass multiplies by come before beta C */
   int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
   /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
-  alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-  split->product_takes_c = problem->views[GEMMEPI__C].dtype == dtype && dtype == problem->accumulator &&
-        !alone && problem->k != 0;
-  reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
+  alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS) ||
+      gemmepi__lt_stores_as_c(problem, c, &view) || gemmepi__lt_stores_as_c(problem, c, &in_workspace);
+  split->product_takes_c =
+    c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
+  reads_aside = reads_aside || (!split->product_takes_c && c->dtype == view.dtype);
   split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
-  return split->to_workspace ? gemmepi__product_in_workspace(problem, dtype) : view;
+  return split->to_workspace ? in_workspace : view;
 }
 
 /* The problem without the sums of an operand. */

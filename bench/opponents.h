@@ -45,11 +45,19 @@ static int opponents_lt_type(gemmepi_dtype dtype) {
     return dtype == GEMMEPI_F16 ? LT_REAL_16F : LT_REAL_16BF;
 }
 
+/* A residual whose lines begin at multiples of more bytes than those of D may end in a misaligned store (cuBLASLt 13.1). */
+static int opponents_may_add(const draw_problem *p) {
+    int64_t unit = 16;
+    while (p->d_ld * 2 % unit)
+        unit /= 2;
+    return p->residual_ld * 2 % (2 * unit) != 0 || unit == 16;
+}
+
 /* Its epilogue for a problem's; -1: it has none. */
 static int opponents_lt_epilogue(const draw_problem *p) {
     gemmepi_epilogue e = p->epilogue, activation = draw_activation_of(e);
     int is_relu = activation == GEMMEPI_RELU, bias = e & GEMMEPI_BIAS ? LT_EPILOGUE_BIAS : 0;
-    if (e & GEMMEPI_GATED)
+    if (e & GEMMEPI_GATED || (e & GEMMEPI_RESIDUAL && !opponents_may_add(p)))
         return -1;
     if (activation == GEMMEPI_NONE)
         return e & GEMMEPI_BGRAD_B ? LT_EPILOGUE_BGRADA : e & GEMMEPI_BGRAD_A ? LT_EPILOGUE_BGRADB : bias;

@@ -98,6 +98,26 @@ static void beta_zero_never_reads_c(void) {
         }
 }
 
+/* cuBLASLt stores D as C lies: lines and items of each are at multiples of 16 bytes or are not. */
+static void c_and_d_may_lie_differently(void) {
+    static const int64_t sizes[][3] = {{64, 64, 64}, {256, 256, 64}, {40, 36, 130}};
+    static const int64_t pads[][2] = {{0, 9}, {9, 0}, {8, 1}, {8, 2}, {0, 4}, {1, 3}};
+    int size, pad, items, way;
+    for (size = 0; size < COUNT(sizes); size++)
+        for (pad = 0; pad < COUNT(pads); pad++)
+            for (items = 1; items < 3; items++)
+                for (way = 0; way < 2; way++) { /* one shot, or a plan */
+                    problem p = typed(plain_types[grid_types], sizes[size][0], sizes[size][1], sizes[size][2],
+                                      way ? GEMMEPI_NONE : GEMMEPI_RELU | GEMMEPI_BIAS);
+                    p.desc.batch = items;
+                    problem_scale(&p, 1, 0.5);
+                    matrix_space_out(&p.desc.c, &p, T_C, pads[pad][0]);
+                    matrix_space_out(&p.desc.d, &p, T_D, pads[pad][1]);
+                    p.by_plan = way;
+                    holds(&p);
+                }
+}
+
 static void scalars_on_the_device_are_those_of_the_host(void) {
     int t, way;
     for (t = 0; t < COUNT(plain_types); t++)
@@ -303,6 +323,7 @@ static void run_all(void) {
     RUN_TYPES(alpha_zero_leaves_beta_c_and_the_epilogue, plain_types);
     RUN(an_empty_product_writes_bias_grad_alone);
     RUN(beta_zero_never_reads_c);
+    RUN_TYPES(c_and_d_may_lie_differently, plain_types);
     RUN(scalars_on_the_device_are_those_of_the_host);
     RUN(c_residual_and_aux_may_be_d);
     RUN(what_has_the_shape_of_d_may_be_d);

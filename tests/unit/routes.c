@@ -183,6 +183,36 @@ static void a_long_tile_of_cublaslt_is_passed_over_unless_d_is_narrow(void) {
     memset(gpu.tiles, 0, sizeof gpu.tiles);
 }
 
+/* It may store D as C lies: then it is asked for neither. */
+static void cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_bytes_than_those_of_d(void) {
+    enum { WIDE = 1024 };
+    static const struct {
+        int64_t c_ld, d_ld;
+        int items, is_taken;
+    } rows[] = {{0, 0, 1, 1},           {WIDE + 9, WIDE, 1, 1},     {WIDE + 8, WIDE + 16, 1, 1},
+                {WIDE, WIDE + 9, 1, 0}, {WIDE + 8, WIDE + 6, 1, 0}, {WIDE, WIDE, 2, 0}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        planned p = planned_begin(90, 1 << GEMMEPI_ROUTE_LT | 1 << GEMMEPI_ROUTE_SPLIT);
+        double one = 1;
+        p.desc.epilogue = GEMMEPI_NONE, p.desc.n = WIDE;
+        p.desc.a.dtype = GEMMEPI_F32;
+        p.desc.c.ld = rows[i].c_ld, p.desc.d.ld = rows[i].d_ld, p.desc.batch = rows[i].items;
+        p.desc.c.batch_stride = rows[i].items > 1 ? 1 << 22 : 0;
+        p.desc.d.batch_stride = rows[i].items > 1 ? (1 << 22) + 1 : 0;
+        p.args.c = p.args.d, p.args.beta = &one;
+        if (planned_plan(&p)) {
+            const gemmepi__split *split = (const gemmepi__split *)matmul_of(p.plan)->built;
+            CHECK((p.details.route == GEMMEPI_ROUTE_LT) == rows[i].is_taken &&
+                      explain_has(p.plan, "not lt: lines or items of d begin at multiples of fewer bytes") !=
+                          rows[i].is_taken,
+                  "%d: %s", (int)i, p.details.route_name);
+            CHECK(rows[i].is_taken || !split->product_takes_c, "%d: the product takes c", (int)i);
+        }
+        planned_end(&p);
+    }
+}
+
 static void an_empty_product_leaves_its_sums(void) {
     static const struct {
         gemmepi_epilogue epilogue;
@@ -515,6 +545,7 @@ int main(void) {
     RUN(a_problem_that_cublaslt_has_no_algorithm_for_is_plain);
     RUN(tiles_of_cublaslt_are_those_of_its_header);
     RUN(a_long_tile_of_cublaslt_is_passed_over_unless_d_is_narrow);
+    RUN(cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_bytes_than_those_of_d);
     RUN(an_empty_product_leaves_its_sums);
     RUN(what_is_added_to_d_is_not_told_that_beta_is_1);
     RUN(a_context_without_its_ones_works);

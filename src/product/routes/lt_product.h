@@ -32,7 +32,9 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                               &schemes, sizeof schemes);
     for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
-        alignment = (uint32_t)views[i]->alignment;
+        /* D may be stored as C lies: see gemmepi__lt_stores_as_c */
+        const gemmepi__view *least = views[i] == c && d->alignment < c->alignment ? d : views[i];
+        alignment = (uint32_t)least->alignment;
         result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
     }
     return result;

@@ -29,17 +29,20 @@ typedef struct gemmepi__split {
 static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int alone,
                                            gemmepi__split *split) {
     gemmepi__view view = problem->views[GEMMEPI__D];
+    const gemmepi__view *c = &problem->views[GEMMEPI__C];
     int dtype = gemmepi__product_dtype(problem);
+    gemmepi__view in_workspace = gemmepi__product_in_workspace(problem, dtype);
     int reads_aside = gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL); /* what may be D */
     /* factors that the pass multiplies by come before beta C */
     int scaled = problem->views[GEMMEPI__A].scale || problem->views[GEMMEPI__B].scale;
     /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
-    alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS);
-    split->product_takes_c = problem->views[GEMMEPI__C].dtype == dtype && dtype == problem->accumulator &&
-                             !alone && problem->k != 0;
-    reads_aside = reads_aside || (!split->product_takes_c && problem->views[GEMMEPI__C].dtype == view.dtype);
+    alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS) ||
+            gemmepi__lt_stores_as_c(problem, c, &view) || gemmepi__lt_stores_as_c(problem, c, &in_workspace);
+    split->product_takes_c =
+        c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
+    reads_aside = reads_aside || (!split->product_takes_c && c->dtype == view.dtype);
     split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
-    return split->to_workspace ? gemmepi__product_in_workspace(problem, dtype) : view;
+    return split->to_workspace ? in_workspace : view;
 }
 
 /* The problem without the sums of an operand. */
