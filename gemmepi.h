@@ -15355,8 +15355,7 @@ static gemmepi__view gemmepi__product_view(const gemmepi__problem *problem, int 
   /* with alpha or beta cuBLASLt's I32 results are not modulo 2^32 */
   alone = alone || scaled || dtype == GEMMEPI_I32 || (problem->flags & GEMMEPI_DEVICE_SCALARS) ||
       gemmepi__lt_stores_as_c(problem, c, &view) || gemmepi__lt_stores_as_c(problem, c, &in_workspace);
-  split->product_takes_c =
-    c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
+  split->product_takes_c = c->dtype == dtype && dtype == problem->accumulator && !alone && problem->k != 0;
   reads_aside = reads_aside || (!split->product_takes_c && c->dtype == view.dtype);
   split->to_workspace = view.dtype != dtype || reads_aside || gemmepi__has(problem, GEMMEPI_GATED);
   return split->to_workspace ? in_workspace : view;
