@@ -2738,9 +2738,8 @@ enum {
   GEMMEPI__HAS_FORM_OF_LONG_SUMS = 8, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
   GEMMEPI__WANTS_BIAS_FIRST = 16, /* sums that begin with the bias are faster than one loaded ahead */
   GEMMEPI__LEAVES_ROOM_FOR_AUX = 32, /* registers, for a bias loaded ahead where AUX is stored */
-  GEMMEPI__IS_NOT_LEAN = 64, /* takes more registers than lean shapes of gemm_sm90.cu have */
-  GEMMEPI__IS_WIDE_IN_SUMS = 128, /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
-  GEMMEPI__WANTS_ELECTED_LANE = 256 /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
+  GEMMEPI__IS_WIDE_IN_SUMS = 64, /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+  GEMMEPI__WANTS_ELECTED_LANE = 128 /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -2769,7 +2768,7 @@ static const gemmepi__activation_row gemmepi__activations[] = {
   {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
   {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
-  {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, GEMMEPI__IS_NOT_LEAN},
+  {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, 0},
   {GEMMEPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},
 };
 /* clang-format on */
@@ -8313,7 +8312,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS 1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\n"
 "constexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,PARTS=GEMMEPI_PARTS;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*PARTS;\nconstexpr int STRIPS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\nstatic_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n"
 "static_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&STRIPS==2;\n\n\n"
-"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(GEMMEPI_EXTRAS&& !GEMMEPI_APPLIED)||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&&SHARES_LAST==PING_PONG&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&(TILE_N==192||(HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
+"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||(GEMMEPI_EXTRAS&& !GEMMEPI_APPLIED)||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:COMPILER<1300&&BOX_GROUPS==1&&GATED&&WRITES_AUX&&ACTIVATION==MISH;\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&&SHARES_LAST==PING_PONG&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&((HAS_BGRAD&& !LOADS_MASK)||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parked.cuh",
 {
 "#line 1 \"src/kernels/sm90/parked.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\nconstexpr u32 FOURS=WARPGROUP*16;\nconstexpr u32 PARKED_STAGES=(PART_BYTES+STAGE_BYTES-1)/STAGE_BYTES;\nstatic_assert(!SHARES_LAST||(PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\nstruct Parked{\nu32 first,rest;\n\nDEVICE u32 at(u32 four,u32 thread)const{\nu32 offset=four*FOURS;\nreturn(offset<STAGE_BYTES?first+offset:rest+(offset-STAGE_BYTES))+thread*16;\n}\n};\n\nDEVICE Parked parked_in(u32 stages,u32 stage){\nreturn{stages+stage*STAGE_BYTES,stages+(stage +1==STAGES?0:stage +1)*STAGE_BYTES};\n}\n\nDEVICE void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked.at(i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4+1]),\"f\"(sums[i*4+2]),\"f\"(sums[i*4+3])\n: \"memory\");\n}\n"
@@ -12963,16 +12962,13 @@ typedef struct gemmepi__sm90_shape {
   short ping_pong; /* its two warpgroups take a tile each in turns, else they share one */
   short cluster_m, cluster_n;
   short parts; /* blocks that add up a tile, each a part of k */
-  short lean; /* no registers are left for more than BIAS and an activation */
 } gemmepi__sm90_shape;
 
 static const gemmepi__sm90_shape gemmepi__sm90_shapes[] = {
-  {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything that the rules admit */
-  {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
-  {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
-  {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
-  {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
-  {128, 256, 0, 1, 2, 1, 0}, {128, 192, 0, 2, 1, 1, 0},
+  {128, 128, 1, 2, 1, 1}, /* first the one for everything that the rules admit */
+  {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
+  {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},
+  {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
 };
 
 typedef struct gemmepi__sm90 {
@@ -13281,32 +13277,15 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
- its elements along n lie side by side. */
-static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
-  uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-  return !gemmepi__has(problem, sums) ||
-     ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
-       !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
-}
-
 /* Whether sums have the bits that the shape for everything gives them. */
 static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   return shape->parts == 1 && (shape->tile_n <= 128 || !gemmepi__makes_gate_anew(problem));
 }
 
-/* What shapes of few registers, and units of 64 columns, do not do. */
+/* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
-  int staged = gemmepi__sm90_moved(problem);
-  int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
-    gemmepi__aux_is_mask(problem->epilogue));
   if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
-    return 0;
-  if (shape->lean && (gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
-    !applied || !all_staged || !gemmepi__lean_takes_sums(problem) || gemmepi__wants_exact(problem) ||
-    gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-    gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
     return 0;
@@ -13431,8 +13410,7 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
  TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
  begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
  beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
- wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 12 cycles more an
- element: others load it ahead of the sums. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
+ wait for each other); both do the last. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
  number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shape, int applied) {
@@ -13444,11 +13422,9 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double multiply = area * GEMMEPI__SM90_LINE / 4220;
   double load = gemmepi__load_cycles(context, problem, shape);
   double sums = steps * (multiply > load ? multiply : load) + 550;
-  int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
-        !gemmepi__activation_costs(problem->epilogue);
   double storing =
     GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
-  double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 12 : 0);
+  double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
   double finish = area / 128 * (storing + beside) / shape->parts;
   double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
   double cycles = 3200, tile = steps * multiply + 550;

@@ -655,7 +655,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
         if (epilogue & GEMMEPI_BIAS)
             desc.bias.dtype = GEMMEPI_F32;
     }
-    if (!cut->lean && cut->tile_n < 256 && ((shape + layout / 2) & 1))
+    if (cut->tile_n < 256 && ((shape + layout / 2) & 1))
         set_odd_lines(&desc);
     append_dtype(&text, operands);
     append_results(&text, &desc);
@@ -861,8 +861,7 @@ static void list_small(void) {
 }
 
 /* Every shape in its layouts, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and
-   every activation in some shape, and with all bias loaded before the sums; lean shapes, which have few registers to spare, with all
-   that they take. */
+   every activation in some shape, and with all bias loaded before the sums. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
@@ -877,7 +876,7 @@ static void list_fused(void) {
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
             gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
-            int gated = !gemmepi__sm90_shapes[shape].lean && !(layout & 1);
+            int gated = !(layout & 1);
             if (!takes_layout(shape, layout))
                 continue;
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
@@ -889,11 +888,6 @@ static void list_fused(void) {
                 if (takes_all || (!((shape + layout) & 1) && way == shape % 3))
                     add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | bias_first[way], shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
-            if (gemmepi__sm90_shapes[shape].lean) {
-                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_A, shape, layout, 1);
-                add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD, shape,
-                          layout, 1);
-            }
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
                       GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD |
                           (gated ? GEMMEPI_GATED : GEMMEPI_NONE),
@@ -914,9 +908,6 @@ static void list_fused(void) {
                                                     : back | GEMMEPI_RESIDUAL),
                        (int)nth, 2, (int)nth & 1);
         layout = (int)nth % 4;
-        for (shape = 0; shape < shapes; shape++)
-            if (gemmepi__sm90_shapes[shape].lean)
-                add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS, shape, layout, 1);
         add_fused(nth & 1 ? GEMMEPI_F16 : GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | GEMMEPI_BIAS,
                   (int)nth / 2 % 2, 1, 1);
         shape = (int)nth % shapes;

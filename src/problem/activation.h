@@ -17,9 +17,8 @@ enum {
     GEMMEPI__HAS_FORM_OF_LONG_SUMS = 8, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
     GEMMEPI__WANTS_BIAS_FIRST = 16,     /* sums that begin with the bias are faster than one loaded ahead */
     GEMMEPI__LEAVES_ROOM_FOR_AUX = 32,  /* registers, for a bias loaded ahead where AUX is stored */
-    GEMMEPI__IS_NOT_LEAN = 64,          /* takes more registers than lean shapes of gemm_sm90.cu have */
-    GEMMEPI__IS_WIDE_IN_SUMS = 128,     /* so beside BGRAD in tiles of gemm_sm80.cu of more than 64 rows */
-    GEMMEPI__WANTS_ELECTED_LANE = 256   /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
+    GEMMEPI__IS_WIDE_IN_SUMS = 64,      /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+    GEMMEPI__WANTS_ELECTED_LANE = 128   /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -48,7 +47,7 @@ static const gemmepi__activation_row gemmepi__activations[] = {
     {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
     {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, GEMMEPI__IS_NOT_LEAN},
+    {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},
 };
 /* clang-format on */

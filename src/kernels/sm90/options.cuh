@@ -105,7 +105,7 @@ static_assert(!HAS_BGRAD || (PARTS == 1 && SHARES_LAST == PING_PONG && !SUMMED &
 // Together no more than at the launch: 3 * 168. Totals of an operand take more than 24, and so may loads, where RELU's gradient
 // leaves them.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && (TILE_N == 192 || (HAS_BGRAD && !LOADS_MASK) ||
+    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

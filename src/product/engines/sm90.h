@@ -24,16 +24,13 @@ typedef struct gemmepi__sm90_shape {
     short ping_pong;      /* its two warpgroups take a tile each in turns, else they share one */
     short cluster_m, cluster_n;
     short parts; /* blocks that add up a tile, each a part of k */
-    short lean;  /* no registers are left for more than BIAS and an activation */
 } gemmepi__sm90_shape;
 
 static const gemmepi__sm90_shape gemmepi__sm90_shapes[] = {
-    {128, 128, 1, 2, 1, 1, 0}, /* first the one for everything that the rules admit */
-    {128, 128, 1, 1, 2, 1, 0}, {128, 192, 1, 1, 2, 1, 1}, {128, 192, 1, 2, 1, 1, 1},
-    {128, 256, 0, 2, 1, 1, 0}, {128, 128, 1, 1, 1, 1, 0}, {128, 128, 0, 1, 1, 2, 0},
-    {128, 128, 0, 1, 1, 4, 0}, {128, 128, 0, 1, 1, 8, 0}, {128, 64, 1, 1, 1, 1, 0},
-    {128, 64, 0, 1, 1, 2, 0},  {128, 64, 0, 1, 1, 4, 0},  {128, 64, 0, 1, 1, 8, 0},
-    {128, 256, 0, 1, 2, 1, 0}, {128, 192, 0, 2, 1, 1, 0},
+    {128, 128, 1, 2, 1, 1}, /* first the one for everything that the rules admit */
+    {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
+    {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},
+    {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
 };
 
 typedef struct gemmepi__sm90 {
@@ -353,35 +350,16 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* Sums of an operand take registers from the epilogue: a lean shape has enough where there is none, and for those of B where
-   its elements along n lie side by side. */
-static int gemmepi__lean_takes_sums(const gemmepi__problem *problem) {
-    uint64_t sums = GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-    return !gemmepi__has(problem, sums) ||
-           ((problem->epilogue & ~(sums | GEMMEPI_ACCUMULATE_BIAS_GRAD)) == GEMMEPI_NONE &&
-            !(gemmepi__has(problem, GEMMEPI_BGRAD_B) && problem->views[GEMMEPI__B].transposed));
-}
-
 /* Whether sums have the bits that the shape for everything gives them. */
 static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     return shape->parts == 1 && (shape->tile_n <= 128 || !gemmepi__makes_gate_anew(problem));
 }
 
-/* What shapes of few registers, and units of 64 columns, do not do. */
+/* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
-    int staged = gemmepi__sm90_moved(problem);
-    int all_staged = (staged & 1) && (!gemmepi__has(problem, GEMMEPI_AUX) || (staged & 2) ||
-                                      gemmepi__aux_is_mask(problem->epilogue));
     if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
-        return 0;
-    if (shape->lean &&
-        (gemmepi__has(problem,
-                      GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_AUX | GEMMEPI_RESIDUAL) ||
-         !applied || !all_staged || !gemmepi__lean_takes_sums(problem) || gemmepi__wants_exact(problem) ||
-         gemmepi__extras(problem) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
-         gemmepi__activation_has(problem->epilogue, GEMMEPI__IS_NOT_LEAN)))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
@@ -509,8 +487,7 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
    begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
    beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
-   wait for each other); both do the last. Where k is short and little beside a bias is to be done, lean shapes take 12 cycles more an
-   element: others load it ahead of the sums. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
+   wait for each other); both do the last. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
    number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__sm90_shape *shape, int applied) {
@@ -522,11 +499,9 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double multiply = area * GEMMEPI__SM90_LINE / 4220;
     double load = gemmepi__load_cycles(context, problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 550;
-    int waits = shape->lean && gemmepi__k_is_short(problem) && gemmepi__has(problem, GEMMEPI_BIAS) &&
-                !gemmepi__activation_costs(problem->epilogue);
     double storing =
         GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
-    double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem) + (waits ? 12 : 0);
+    double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
     double finish = area / 128 * (storing + beside) / shape->parts;
     double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 3200, tile = steps * multiply + 550;
