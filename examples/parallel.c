@@ -210,8 +210,9 @@ static void join(const network *net) {
 static void forward(network *net) {
     if (++net->passes == 3 && net->me->number == net->job->options->fails)
         stop(net->me, "fails, as --fail says");
-    while (net->passes == 3 && net->me->number == net->job->options->stalls)
-        look_around(net->me), doze();
+    if (net->passes == 3 && net->me->number == net->job->options->stalls)
+        for (turn_to(net->me, "idle (--stall)");; look_around(net->me))
+            doze();
     for (int block = 0; block < net->blocks; block++) {
         run(net, FORWARD1, block);
         run(net, FORWARD2, block);
@@ -369,15 +370,55 @@ static void fill(network *net, int tensor, double most, uint64_t *random) {
     free(piece);
 }
 
+static double value_at(const void *values, int64_t i, gemmepi_dtype dtype) {
+    uint32_t bits = (uint32_t)((const uint16_t *)values)[i] << 16;
+    float value;
+    if (dtype == GEMMEPI_F32)
+        return (double)((const float *)values)[i];
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+/* A tensor after steps with overlap is what it is without, within rounding: no product reads what is not there yet. */
+static void compare_overlap(network *net, int tensor, const char *name) {
+    const size_t count = (size_t)count_of(net, tensor);
+    void *values[2];
+    double apart = 0, largest = 0;
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
+        values[overlaps] = allocate(count, sizeof(float));
+        choose_overlap(net, overlaps);
+        for (int i = 0; i < 3; i++)
+            step(net);
+        get(net, tensor, values[overlaps]);
+    }
+    for (int64_t i = 0; i < (int64_t)count; i++) {
+        const double value = value_at(values[0], i, net->job->dtype);
+        largest = fmax(largest, fabs(value));
+        apart = fmax(apart, fabs(value - value_at(values[1], i, net->job->dtype)));
+    }
+    free(values[0]);
+    free(values[1]);
+    if (!(apart < 0.02 * largest)) /* a NaN too */
+        stop(net->me, "%s with overlap is off by %g from what it is without; the largest is %g", name, apart,
+             largest);
+    if (net->me->number == 0)
+        printf("%d ranks: %s with overlap is what it is without, within %.0e of the largest\n",
+               net->me->all->count, name, apart / largest);
+}
+
 static void bench(network *net) {
     uint64_t random = (uint64_t)(net->job->options->seed + net->me->number);
     turn_to(net->me, "filling its tensors");
     fill(net, W1, 1 / sqrt((double)net->job->width), &random);
     fill(net, W2, 1 / sqrt((double)net->job->hidden), &random);
     fill(net, X, 1, &random);
-    fill(net, DY, 1e-5, &random); /* with a small learning rate in it: weights stay about what they are */
+    fill(net, DY, 1e-7, &random); /* a learning rate in it that is too small to change the weights */
     warm_up(net);
     measure(net, &((job *)net->me->all->job)->results[net->me->all->count]);
+    if (net->job->options->overlaps && net->me->all->count > 1) {
+        compare_overlap(net, Y, "y");
+        compare_overlap(net, DX, "dx");
+    }
 }
 
 /* ---- learning ---- */

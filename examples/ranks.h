@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- the driver and NCCL, declared by hand: nothing of either is needed to build ---- */
+/* ---- the driver and NCCL, declared by hand: nothing of either is needed to build. A device is its number ---- */
 
 #define DRIVER_FUNCTIONS(X)                                                           \
     X(int, cuInit, (unsigned flags))                                                  \
@@ -158,7 +158,7 @@ typedef struct rank {
     int number, device; /* device -1: the host */
     gemmepi_context *context;
     gemmepi_stream stream; /* of products */
-    void *sums;            /* the second stream, of sums; the host has none */
+    gemmepi_stream sums;   /* the second stream, of sums */
     void *made, *summed;   /* events: what is to be added up has been made, all sums are there */
     void *communicator;
     pthread_t thread;
@@ -285,7 +285,7 @@ static void meet(rank *me) {
 static void finish(rank *me) {
     const driver *cuda = me->all->driver;
     int result = 0;
-    turn_to(me, "waiting for its GPU to finish products and sums");
+    turn_to(me, "waiting for its products and sums to be done");
     while (cuda && (result = cuda->cuStreamQuery(me->stream)) == CUDA_NOT_READY) {
         int error = 0;
         if (me->communicator)
@@ -396,7 +396,8 @@ static void open_rank(rank *me) {
                    "cuStreamCreateWithPriority");
         check_cuda(me, cuda->cuEventCreate(&me->made, EVENT_WITHOUT_TIME), "cuEventCreate");
         check_cuda(me, cuda->cuEventCreate(&me->summed, EVENT_WITHOUT_TIME), "cuEventCreate");
-    }
+    } else
+        check(me, gemmepi_stream_create(me->context, &me->sums));
     if (me->all->nccl && me->all->count > 1)
         connect_ranks(me);
 }
@@ -414,7 +415,8 @@ static void close_rank(rank *me) {
         check_cuda(me, cuda->cuStreamDestroy_v2(me->sums), "cuStreamDestroy");
         check_cuda(me, cuda->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
         check_cuda(me, cuda->cuDevicePrimaryCtxRelease_v2(me->device), "cuDevicePrimaryCtxRelease");
-    }
+    } else
+        check(me, gemmepi_stream_destroy(me->context, me->sums));
     check(me, gemmepi_stream_destroy(me->context, me->stream));
     gemmepi_destroy(me->context);
 }
@@ -450,7 +452,7 @@ static int count_busy(ranks *all) {
                 if (!all->of[j].has_ended && seconds() - all->of[j].since > 0.9 * all->patience)
                     lose_patience(
                         &all->of[j],
-                        "has been %s for %.0f s, and gives up: a rank hangs, or its process was killed",
+                        "has been %s for %.0f s, and gives up: it or another rank hangs, or a process was killed",
                         all->of[j].doing, all->patience);
     }
     pthread_mutex_unlock(&all->lock);
@@ -485,12 +487,13 @@ static void run_ranks(ranks *all) {
             fprintf(stderr, "rank %d: ends, because rank %d has failed%s%s\n", r->number, all->failed,
                     r->has_ended ? "" : "; it was still ", r->has_ended ? "" : r->doing);
     }
+    pthread_mutex_unlock(&all->lock);
     fflush(NULL);
+    for (int i = 0; i < all->here; i++)
+        if (all->of[i].has_ended)
+            pthread_join(all->of[i].thread, NULL);
     if (all->failed >= 0)
         _exit(1); /* not exit: CUDA would wait for its GPUs there */
-    pthread_mutex_unlock(&all->lock);
-    for (int i = 0; i < all->here; i++)
-        pthread_join(all->of[i].thread, NULL);
 }
 
 #endif
