@@ -16,6 +16,7 @@
 #define GEMMEPI_IMPLEMENTATION
 #include "gemmepi.h"
 #include "ranks.h"
+#include "parallel_report.h"
 #include <math.h>
 
 enum { PIXELS = 64, HIDDEN = 96, CLASSES = 10, BATCH = 32, MOST_DIGITS = 2000, MOST_RANKS = 1024 };
@@ -58,38 +59,40 @@ typedef struct digits {
     int count;
 } digits;
 
-/* What rank 0 found out with so many ranks. Times are of a step, in seconds; 0: not measured. */
-typedef struct result {
-    double step, without_overlap, sums;
-    double *loss; /* of the training digits, by epoch */
-    int right;
-} result;
-
 typedef struct job {
     const options *options;
     int64_t rows, width, hidden, out; /* of the whole network */
     gemmepi_dtype dtype;
+    const char *unit; /* what a rank is, in words */
     digits training, test;
     float w1[PIXELS][2 * HIDDEN], w2[HIDDEN][CLASSES]; /* to begin with, for the digits */
     double slope_error[MOST_RANKS];                    /* by rank */
-    result results[MOST_RANKS + 1];                    /* by the number of ranks */
+    /* What rank 0 finds out, by the number of ranks. */
+    timing times[MOST_RANKS + 1];
+    double *loss[MOST_RANKS + 1]; /* of the training digits, by epoch */
+    int right[MOST_RANKS + 1];    /* of the test digits */
 } job;
 
-static int is_bar_shown(void) {
-    return isatty(1);
+/* Where rank 0 leaves what it finds out. */
+static job *job_of(const rank *me) {
+    return me->all->job;
+}
+
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
 }
 
 /* A bar on a terminal, ten lines elsewhere. */
 static void show_progress(const rank *me, const char *what, int done, int count, const char *more) {
     const char *bar = "####################";
-    const int filled = done * 20 / count;
-    if (me->number > 0 || (!is_bar_shown() && done < count && done % ((count + 9) / 10)))
+    const int filled = done * 20 / count, is_bar_shown = isatty(1);
+    if (me->number > 0 || (!is_bar_shown && done < count && done % ((count + 9) / 10)))
         return;
-    if (is_bar_shown())
+    if (is_bar_shown)
         printf("\r[%.*s%*s] ", filled, bar, 20 - filled, "");
-    printf("%d %s, %s %d of %d%s", me->all->count, me->all->count == 1 ? "rank" : "ranks", what, done, count,
-           more);
-    if (!is_bar_shown() || done == count)
+    printf("%d %s%s, %s %d of %d%s", me->all->count, job_of(me)->unit, plural(me->all->count), what, done,
+           count, more);
+    if (!is_bar_shown || done == count)
         putchar('\n');
     fflush(stdout);
 }
@@ -327,7 +330,7 @@ static int compare(const void *a, const void *b) {
 }
 
 /* The median of some rounds, which take turns, so that a clock that changes is the same for all. */
-static void measure(network *net, result *to) {
+static void measure(network *net) {
     enum { ROUNDS = 5 };
     const options *o = net->job->options;
     double step_times[ROUNDS], plain_times[ROUNDS], sum_times[ROUNDS];
@@ -343,11 +346,10 @@ static void measure(network *net, result *to) {
     qsort(step_times, ROUNDS, sizeof(double), compare);
     qsort(plain_times, ROUNDS, sizeof(double), compare);
     qsort(sum_times, ROUNDS, sizeof(double), compare);
-    if (net->me->number > 0)
-        return;
-    to->step = step_times[ROUNDS / 2];
-    to->without_overlap = both ? plain_times[ROUNDS / 2] : 0;
-    to->sums = net->me->all->count > 1 ? sum_times[ROUNDS / 2] : 0;
+    if (net->me->number == 0)
+        job_of(net->me)->times[net->me->all->count] =
+            (timing){step_times[ROUNDS / 2], both ? plain_times[ROUNDS / 2] : 0,
+                     net->me->all->count > 1 ? sum_times[ROUNDS / 2] : 0};
 }
 
 /* Numbers around 0, in BF16 or F32: one million, again and again. */
@@ -414,7 +416,7 @@ static void bench(network *net) {
     fill(net, X, 1, &random);
     fill(net, DY, 1e-7, &random); /* a learning rate in it that is too small to change the weights */
     warm_up(net);
-    measure(net, &((job *)net->me->all->job)->results[net->me->all->count]);
+    measure(net);
     if (net->job->options->overlaps && net->me->all->count > 1) {
         compare_overlap(net, Y, "y");
         compare_overlap(net, DX, "dx");
@@ -478,10 +480,11 @@ static void shuffle(int *sequence, int count, uint64_t *random) {
     }
 }
 
-static void learn(network *net, result *to) {
+static void learn(network *net) {
     const options *o = net->job->options;
     uint64_t random = (uint64_t)o->seed;
     int sequence[MOST_DIGITS], in_order[MOST_DIGITS], right;
+    job *job = job_of(net->me);
     char more[64];
     for (int i = 0; i < MOST_DIGITS; i++)
         sequence[i] = in_order[i] = i;
@@ -495,11 +498,11 @@ static void learn(network *net, result *to) {
         snprintf(more, sizeof more, ", training loss %.6f", loss);
         show_progress(net->me, "epoch", i + 1, o->epochs, more);
         if (net->me->number == 0)
-            to->loss[i] = loss;
+            job->loss[net->me->all->count][i] = loss;
     }
     read_all(net, &net->job->test, in_order, 0, &right);
     if (net->me->number == 0)
-        to->right = right;
+        job->right[net->me->all->count] = right;
     net->learns = 0;
 }
 
@@ -550,7 +553,7 @@ static double check_tensor(network *net, const digits *set, const int *those, in
 static void check_gradients(network *net) {
     static const int names[5][2] = {{W1, GW1}, {B1, GB1}, {W2, GW2}, {B2, GB2}, {X, DX}};
     const digits *set = &net->job->training;
-    job *job = net->me->all->job;
+    job *job = job_of(net->me);
     float *zeros = allocate((size_t)count_of(net, W1), sizeof *zeros); /* the largest of the four */
     int those[BATCH], right = 0;
     double worst = 0;
@@ -574,8 +577,8 @@ static void check_gradients(network *net) {
     for (int i = 0; i < net->me->all->here; i++)
         worst = fmax(worst, job->slope_error[net->me->all->of[i].number]);
     if (net->me->number == 0)
-        printf("%d rank%s: gradients are the slopes of the loss within %.0e of the largest\n",
-               net->me->all->count, net->me->all->count == 1 ? "" : "s", worst);
+        printf("%d %s%s: gradients are the slopes of the loss within %.0e of the largest\n",
+               net->me->all->count, job->unit, plural(net->me->all->count), worst);
 }
 
 /* This rank's share of the weights to begin with: columns of W1, of values and of gates, and rows of W2. */
@@ -595,7 +598,6 @@ static void initialise(network *net) {
 }
 
 static void study_digits(network *net) {
-    result *to = &((job *)net->me->all->job)->results[net->me->all->count];
     const float zeros[BATCH][PIXELS] = {{0}};
     net->learns = 0;
     initialise(net);
@@ -604,8 +606,8 @@ static void study_digits(network *net) {
             put(net, i, zeros);
     warm_up(net);
     check_gradients(net);
-    learn(net, to);
-    measure(net, to);
+    learn(net);
+    measure(net);
 }
 
 /* ---- the ranks of one run ---- */
@@ -631,7 +633,7 @@ static void run_with(const driver *cuda, const nccl *nccl, job *job, int count, 
     all.parts = allocate((size_t)count, sizeof *all.parts);
     pthread_mutex_init(&all.lock, NULL);
     pthread_cond_init(&all.change, NULL);
-    job->results[count].loss = allocate((size_t)o->epochs, sizeof(double));
+    job->loss[count] = allocate((size_t)o->epochs, sizeof(double));
     for (int i = 0; i < here; i++) {
         rank *r = &all.of[i];
         r->all = &all, r->number = first + i;
@@ -668,133 +670,25 @@ static void show_devices(const driver *cuda, const nccl *nccl, int gpus) {
         printf("sums in plain loops\n");
 }
 
-static void show_number(const char *format, double value, double scale) {
-    char text[32] = "-";
-    if (value > 0)
-        snprintf(text, sizeof text, format, value * scale);
-    printf("  %15s", text);
-}
-
-static void show_table(const job *job, int ranks) {
-    printf("\nranks  %15s  %15s  %15s  %15s  %15s\n", "step, ms", "speed-up", "no overlap, ms",
-           "sums alone, ms", "share of sums");
-    for (int i = 1; i <= ranks; i++) {
-        const result *is = &job->results[i];
-        if (is->step == 0)
-            continue;
-        printf("%5d", i);
-        show_number("%.3f", is->step, 1e3);
-        show_number("%.2f", job->results[1].step / is->step, 1);
-        show_number("%.3f", is->without_overlap, 1e3);
-        show_number("%.3f", is->sums, 1e3);
-        show_number("%.1f %%", is->sums / is->step, 1e2);
-        putchar('\n');
-    }
-    printf("A step is forward, backward and update; its share of sums would be its longest delay by them.\n");
-}
-
-/* Returns 1 if all learnt the same as one rank does, within rounding. */
-static int show_learning(const job *job, int ranks) {
+/* Returns 1 if all learnt the same as one rank does, within rounding, which grows from step to step. */
+static int show_learning(const job *job, int most) {
     int agree = 1;
-    for (int i = 1; i <= ranks; i++) {
-        const result *is = &job->results[i], *one = &job->results[1];
+    for (int i = 1; i <= most; i++) {
         double apart = 0;
-        if (!is->loss)
+        if (!job->loss[i])
             continue;
-        printf("%d rank%s: %.2f %% of the test digits right", i, i == 1 ? "" : "s",
-               100.0 * is->right / job->test.count);
-        for (int epoch = 0; epoch < job->options->epochs && one->loss; epoch++)
-            apart = fmax(apart, fabs(is->loss[epoch] - one->loss[epoch]));
-        if (i > 1 && one->loss)
-            printf(", losses within %.1e of one rank's", apart);
+        printf("%d %s%s: %.2f %% of the test digits right", i, job->unit, plural(i),
+               100.0 * job->right[i] / job->test.count);
+        for (int epoch = 0; epoch < job->options->epochs && job->loss[1]; epoch++)
+            apart = fmax(apart, fabs(job->loss[i][epoch] - job->loss[1][epoch]));
+        if (i > 1 && job->loss[1])
+            printf(", losses within %.1e of one %s's", apart, job->unit);
         putchar('\n');
-        agree &= apart < 1e-3; /* rounding grows from step to step */
+        agree &= apart < 1e-3;
     }
     if (!agree)
-        fprintf(stderr, "parallel: losses of several ranks are not those of one\n");
+        fprintf(stderr, "parallel: the losses are not those of one %s\n", job->unit);
     return agree;
-}
-
-/* The plot's rectangle in the SVG, and the height of a number of ranks: three bars. */
-enum { LEFT = 88, RIGHT = 540, TOP = 92, GROUP = 72 };
-
-static void write_bar(FILE *file, const char *class, double y, double time, double longest,
-                      const char *unit) {
-    const double length = (RIGHT - LEFT) * time / longest;
-    if (time > 0)
-        fprintf(
-            file,
-            "<rect class='%s' x='%d' y='%.1f' width='%.1f' height='16'/><text x='%.1f' y='%.1f'>%.3g ms%s</text>\n",
-            class, LEFT, y, length, LEFT + length + 6, y + 13, time * 1e3, unit);
-}
-
-static void write_group(FILE *file, const job *job, int ranks, double y, double longest) {
-    const result *is = &job->results[ranks];
-    const double ideal = LEFT + (RIGHT - LEFT) * job->results[1].step / ranks / longest;
-    char speed[48] = "";
-    if (ranks > 1 && job->results[1].step > 0)
-        snprintf(speed, sizeof speed, ", %.2f times as fast", job->results[1].step / is->step);
-    fprintf(file, "<text x='%d' y='%.1f' text-anchor='end'>%d %s%s</text>\n", LEFT - 8, y + 13, ranks,
-            job->results[1].step > 0 && ranks == 1 ? "rank" : "ranks", "");
-    write_bar(file, "step", y, is->step, longest, speed);
-    write_bar(file, "plain", y + 19, is->without_overlap, longest, "");
-    write_bar(file, "sums", y + 38, is->sums, longest, "");
-    if (ranks > 1 && job->results[1].step > 0)
-        fprintf(file, "<path d='M%.1f %.1fv54'/>\n", ideal, y);
-}
-
-static void write_legend(FILE *file) {
-    static const char *const entries[4][2] = {{"step", "a step"},
-                                              {"plain", "without overlap"},
-                                              {"sums", "its sums alone"},
-                                              {"", "one rank's time divided"}};
-    for (int i = 0; i < 4; i++) {
-        const int x = LEFT + 130 * i;
-        if (i < 3)
-            fprintf(file, "<rect class='%s' x='%d' y='52' width='12' height='12'/>", entries[i][0], x);
-        else
-            fprintf(file, "<path d='M%d 50v16'/>", x + 6);
-        fprintf(file, "<text x='%d' y='63'>%s</text>\n", x + 18, entries[i][1]);
-    }
-}
-
-/* Bars for each number of ranks. */
-static void write_svg(const job *job, int ranks) {
-    const char *path = job->options->svg;
-    FILE *file = fopen(path, "w");
-    double longest = 0;
-    int groups = 0;
-    if (!file)
-        die(path, "cannot be written");
-    for (int i = 1; i <= ranks; i++) {
-        longest = fmax(longest, fmax(job->results[i].step, job->results[i].without_overlap));
-        groups += job->results[i].step > 0;
-    }
-    const int height = TOP + groups * GROUP;
-    fprintf(
-        file,
-        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 720 %d' font-family='sans-serif' font-size='13'>\n"
-        "<style>\n"
-        ".paper { fill: #fff } text { fill: #333 } path { stroke: #333; stroke-width: 2; stroke-dasharray: 3 }\n"
-        ".step { fill: #1f6fd0 } .plain { fill: #9db8d9 } .sums { fill: #d9540f }\n"
-        "@media (prefers-color-scheme: dark) {\n"
-        "    .paper { fill: #16191d } text { fill: #ccc } path { stroke: #ccc }\n"
-        "    .step { fill: #6aa9f4 } .plain { fill: #4d6482 } .sums { fill: #f59c5b }\n"
-        "}\n"
-        "</style>\n<title>A training step on several GPUs</title>\n"
-        "<rect class='paper' width='720' height='%d'/>\n<text x='%d' y='30' font-size='16'>",
-        height, height, LEFT);
-    fprintf(file, "A gated MLP's training step: %d rows, %d wide, %d gates</text>\n", (int)job->rows,
-            (int)job->width, (int)job->hidden);
-    write_legend(file);
-    for (int i = 1, drawn = 0; i <= ranks; i++)
-        if (job->results[i].step > 0)
-            write_group(file, job, i, TOP + GROUP * drawn++, longest);
-    fputs("</svg>\n", file);
-    const int broken = ferror(file);
-    if (fclose(file) || broken)
-        die(path, "cannot be written");
-    printf("chart: %s\n", path);
 }
 
 /* ---- the program ---- */
@@ -829,6 +723,7 @@ static void make_job(job *job, const options *o) {
     job->options = o;
     job->rows = o->tokens, job->width = o->width, job->hidden = o->hidden, job->out = o->width;
     job->dtype = o->is_host ? GEMMEPI_F32 : GEMMEPI_BF16;
+    job->unit = o->is_host ? "rank" : "GPU";
     if (o->is_bench)
         return;
     job->rows = BATCH, job->width = PIXELS, job->hidden = HIDDEN, job->out = CLASSES;
@@ -984,10 +879,15 @@ int main(int argc, char **argv) {
     if (o.rank <= 0) {
         const int most = o.rank < 0 ? o.gpus : o.ranks;
         same = o.is_bench || show_learning(&job, most);
-        show_table(&job, most);
-        write_svg(&job, most);
+        char title[100];
+        snprintf(title, sizeof title, "A gated MLP's training step: %d rows, %d wide, %d gates",
+                 (int)job.rows, (int)job.width, (int)job.hidden);
+        show_table(job.times, most, job.unit);
+        if (!write_svg(o.svg, title, job.times, most, job.unit))
+            die(o.svg, "cannot be written");
+        printf("chart: %s\n", o.svg);
     }
     for (int i = 0; i <= MOST_RANKS; i++)
-        free(job.results[i].loss);
+        free(job.loss[i]);
     return !same;
 }
