@@ -26,7 +26,6 @@
     X(int, cuDeviceGetName, (char *name, int size, int device))                       \
     X(int, cuDeviceCanAccessPeer, (int *can, int device, int peer))                   \
     X(int, cuDevicePrimaryCtxRetain, (void **context, int device))                    \
-    X(int, cuDevicePrimaryCtxRelease_v2, (int device))                                \
     X(int, cuCtxSetCurrent, (void *context))                                          \
     X(int, cuCtxGetStreamPriorityRange, (int *least, int *greatest))                  \
     X(int, cuStreamCreateWithPriority, (void **stream, unsigned flags, int priority)) \
@@ -111,28 +110,34 @@ static int try_nccl(nccl *to, const char *path, char *reason, size_t size) {
 }
 #undef TAKE
 
-/* The wheels nvidia-nccl-cu12 and -cu13 of the first python3 on PATH: beside its folder, which for a virtual environment is that. */
+static int try_wheel(nccl *to, const char *prefix, char *reason, size_t size) {
+    char pattern[1024];
+    glob_t found;
+    int taken = 0;
+    snprintf(pattern, sizeof pattern, "%s/lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2", prefix);
+    if (glob(pattern, 0, NULL, &found))
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc && !taken; i++)
+        taken = try_nccl(to, found.gl_pathv[i], reason, size);
+    globfree(&found);
+    return taken;
+}
+
+/* The wheels nvidia-nccl-cu12 and -cu13: of a python3 on PATH, whose folder may be that of a virtual environment, or pip's own places. */
 static int try_wheels(nccl *to, char *reason, size_t size) {
-    const char *folders = getenv("PATH");
+    const char *folders = getenv("PATH"), *home = getenv("HOME");
     char path[1024];
-    for (; folders && *folders; folders += strspn(folders, ":")) {
-        const int length = (int)strcspn(folders, ":");
+    for (int length; folders && *folders; folders += length + (folders[length] == ':')) {
+        length = (int)strcspn(folders, ":");
         snprintf(path, sizeof path, "%.*s/python3", length, folders);
-        if (access(path, X_OK) == 0) {
-            glob_t found;
-            int taken = 0;
-            snprintf(path, sizeof path, "%.*s/../lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2",
-                     length, folders);
-            if (glob(path, 0, NULL, &found))
-                return 0;
-            for (size_t i = 0; i < found.gl_pathc && !taken; i++)
-                taken = try_nccl(to, found.gl_pathv[i], reason, size);
-            globfree(&found);
-            return taken;
-        }
-        folders += length;
+        if (access(path, X_OK))
+            continue;
+        snprintf(path, sizeof path, "%.*s/..", length, folders);
+        if (try_wheel(to, path, reason, size))
+            return 1;
     }
-    return 0;
+    snprintf(path, sizeof path, "%s/.local", home ? home : "");
+    return try_wheel(to, "/usr/local", reason, size) || (home && try_wheel(to, path, reason, size));
 }
 
 /* given: a file, or a folder that has it; NULL: the system's, else that of PyPI's wheels. */
@@ -378,7 +383,8 @@ static void connect_ranks(rank *me) {
         remove(all->id_path);
 }
 
-/* A context of gemmepi's, two streams, and the communicator. NCCL works with the device that is current to the thread. */
+/* A context of gemmepi's, two streams, and the communicator. NCCL works with the device that is current to the thread. Its primary context
+   is kept for the next ranks, until the program ends. */
 static void open_rank(rank *me) {
     const driver *cuda = me->all->driver;
     const gemmepi_config config = {.device = cuda ? GEMMEPI_DEVICE(me->device) : GEMMEPI_DEVICE_HOST};
@@ -414,7 +420,6 @@ static void close_rank(rank *me) {
         check_cuda(me, cuda->cuEventDestroy_v2(me->summed), "cuEventDestroy");
         check_cuda(me, cuda->cuStreamDestroy_v2(me->sums), "cuStreamDestroy");
         check_cuda(me, cuda->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
-        check_cuda(me, cuda->cuDevicePrimaryCtxRelease_v2(me->device), "cuDevicePrimaryCtxRelease");
     } else
         check(me, gemmepi_stream_destroy(me->context, me->sums));
     check(me, gemmepi_stream_destroy(me->context, me->stream));
