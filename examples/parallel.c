@@ -71,6 +71,7 @@ typedef struct job {
     timing times[MOST_RANKS + 1];
     double *loss[MOST_RANKS + 1]; /* of the training digits, by epoch */
     int right[MOST_RANKS + 1];    /* of the test digits */
+    void *y, *dx;                 /* of one rank, in the bench */
 } job;
 
 /* Where rank 0 leaves what it finds out. */
@@ -111,8 +112,9 @@ typedef struct network {
     void *at[TENSORS];
     gemmepi_plan *plans[2][PRODUCTS]; /* for all rows at once, and for a block of them */
     int overlaps, blocks;
-    int learns; /* products of gradients add to weights and biases, and not to GW1 and so on */
-    int is_alone, passes;
+    int learns;   /* products of gradients add to weights and biases, and not to GW1 and so on */
+    int is_alone; /* no sums: the dry run */
+    int passes;   /* forward */
 } network;
 
 static int64_t count_of(const network *net, int tensor) {
@@ -352,75 +354,99 @@ static void measure(network *net) {
                      net->me->all->count > 1 ? sum_times[ROUNDS / 2] : 0};
 }
 
-/* Numbers around 0, in BF16 or F32: one million, again and again. */
-static void fill(network *net, int tensor, double most, uint64_t *random) {
-    enum { PIECE = 1 << 20 };
-    const size_t size = gemmepi_dtype_size(net->job->dtype);
-    unsigned char *piece = allocate(PIECE, sizeof(float));
+enum { PIECE = 1 << 20 };
+
+/* PIECE numbers from -most to most, in BF16 (cut) or F32. */
+static unsigned char *draw(double most, uint64_t random, size_t size) {
+    unsigned char *numbers = allocate(PIECE, sizeof(float));
     for (int i = 0; i < PIECE; i++) {
-        const float value = (float)(most * (2 * uniform(random) - 1));
+        const float value = (float)(most * (2 * uniform(&random) - 1));
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         const uint16_t upper = (uint16_t)(bits >> 16);
-        memcpy(piece + (size_t)i * size, size == 2 ? (const void *)&upper : (const void *)&value, size);
+        memcpy(numbers + (size_t)i * size, size == 2 ? (const void *)&upper : (const void *)&value, size);
     }
-    for (int64_t first = 0; first < count_of(net, tensor); first += PIECE) {
-        const int64_t left = count_of(net, tensor) - first;
-        check(net->me, gemmepi_upload(net->me->context, (char *)net->at[tensor] + (size_t)first * size, piece,
-                                      (size_t)(left < PIECE ? left : PIECE) * size, net->me->stream));
+    return numbers;
+}
+
+/* count elements from `at` on become those that the undivided tensor has from `whole` on: its numbers repeat. */
+static void fill(network *net, int tensor, int64_t at, int64_t whole, int64_t count,
+                 const unsigned char *numbers) {
+    const size_t size = gemmepi_dtype_size(net->job->dtype);
+    while (count > 0) {
+        const int64_t from = whole % PIECE, now = PIECE - from < count ? PIECE - from : count;
+        check(net->me, gemmepi_upload(net->me->context, (char *)net->at[tensor] + (size_t)at * size,
+                                      numbers + (size_t)from * size, (size_t)now * size, net->me->stream));
+        at += now, whole += now, count -= now;
     }
-    free(piece);
+}
+
+/* dy has a learning rate in it that is too small to change the weights. */
+static void fill_all(network *net) {
+    const size_t size = gemmepi_dtype_size(net->job->dtype);
+    const int64_t width = net->job->width, whole = net->job->hidden, hidden = net->hidden;
+    const int64_t first = net->me->number * hidden;
+    const double most[4] = {1 / sqrt((double)width), 1 / sqrt((double)whole), 1, 1e-7};
+    unsigned char *numbers[4];
+    for (int i = 0; i < 4; i++)
+        numbers[i] = draw(most[i], (uint64_t)(net->job->options->seed + i), size);
+    turn_to(net->me, "filling its tensors");
+    for (int64_t i = 0; i < width; i++) { /* values, then gates */
+        fill(net, W1, i * 2 * hidden, i * 2 * whole + first, hidden, numbers[0]);
+        fill(net, W1, i * 2 * hidden + hidden, i * 2 * whole + whole + first, hidden, numbers[0]);
+    }
+    fill(net, W2, 0, first * net->job->out, count_of(net, W2), numbers[1]);
+    fill(net, X, 0, 0, count_of(net, X), numbers[2]);
+    fill(net, DY, 0, 0, count_of(net, DY), numbers[3]);
+    for (int i = 0; i < 4; i++)
+        free(numbers[i]);
 }
 
 static double value_at(const void *values, int64_t i, gemmepi_dtype dtype) {
-    uint32_t bits = (uint32_t)((const uint16_t *)values)[i] << 16;
+    uint32_t bits;
     float value;
     if (dtype == GEMMEPI_F32)
         return (double)((const float *)values)[i];
+    bits = (uint32_t)((const uint16_t *)values)[i] << 16;
     memcpy(&value, &bits, sizeof value);
     return (double)value;
 }
 
-/* A tensor after steps with overlap is what it is without, within rounding: no product reads what is not there yet. */
-static void compare_overlap(network *net, int tensor, const char *name) {
-    const size_t count = (size_t)count_of(net, tensor);
-    void *values[2];
+/* y or dx of several ranks is that of one, which comes first and is kept, within rounding: shares fit together, and no product reads what
+   is not there yet. */
+static void compare_with_one(network *net, int tensor, const char *name, void **one) {
+    const int ranks = net->me->all->count;
+    const int64_t count = count_of(net, tensor);
+    void *values = allocate((size_t)count, sizeof(float));
     double apart = 0, largest = 0;
-    for (int overlaps = 0; overlaps < 2; overlaps++) {
-        values[overlaps] = allocate(count, sizeof(float));
-        choose_overlap(net, overlaps);
-        for (int i = 0; i < 3; i++)
-            step(net);
-        get(net, tensor, values[overlaps]);
-    }
-    for (int64_t i = 0; i < (int64_t)count; i++) {
-        const double value = value_at(values[0], i, net->job->dtype);
+    for (int i = 0; i < 3; i++)
+        step(net);
+    get(net, tensor, values);
+    if (ranks == 1)
+        *one = values;
+    if (ranks == 1 || !*one)
+        return;
+    for (int64_t i = 0; i < count; i++) {
+        const double value = value_at(*one, i, net->job->dtype);
         largest = fmax(largest, fabs(value));
-        apart = fmax(apart, fabs(value - value_at(values[1], i, net->job->dtype)));
+        apart = fmax(apart, fabs(value - value_at(values, i, net->job->dtype)));
     }
-    free(values[0]);
-    free(values[1]);
+    free(values);
     if (!(apart < 0.02 * largest)) /* a NaN too */
-        stop(net->me, "%s with overlap is off by %g from what it is without; the largest is %g", name, apart,
-             largest);
+        stop(net->me, "its %s is off by %g from that of one %s; the largest is %g", name, apart,
+             net->job->unit, largest);
     if (net->me->number == 0)
-        printf("%d ranks: %s with overlap is what it is without, within %.0e of the largest\n",
-               net->me->all->count, name, apart / largest);
+        printf("%d %ss: %s is that of one %s within %.0e of the largest\n", ranks, net->job->unit, name,
+               net->job->unit, apart / largest);
 }
 
 static void bench(network *net) {
-    uint64_t random = (uint64_t)(net->job->options->seed + net->me->number);
-    turn_to(net->me, "filling its tensors");
-    fill(net, W1, 1 / sqrt((double)net->job->width), &random);
-    fill(net, W2, 1 / sqrt((double)net->job->hidden), &random);
-    fill(net, X, 1, &random);
-    fill(net, DY, 1e-7, &random); /* a learning rate in it that is too small to change the weights */
+    job *job = job_of(net->me);
+    fill_all(net);
     warm_up(net);
+    compare_with_one(net, Y, "y", &job->y);
+    compare_with_one(net, DX, "dx", &job->dx);
     measure(net);
-    if (net->job->options->overlaps && net->me->all->count > 1) {
-        compare_overlap(net, Y, "y");
-        compare_overlap(net, DX, "dx");
-    }
 }
 
 /* ---- learning ---- */
@@ -889,5 +915,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i <= MOST_RANKS; i++)
         free(job.loss[i]);
+    free(job.y);
+    free(job.dx);
     return !same;
 }
