@@ -23,7 +23,8 @@ enum { PIXELS = 64, HIDDEN = 96, CLASSES = 10, BATCH = 32, MOST_DIGITS = 2000, M
 
 static void die(const char *what, const char *why) {
     fprintf(stderr, "parallel: %s: %s\n", what, why);
-    exit(1);
+    fflush(NULL);
+    _exit(1); /* not exit: other ranks may be at work on their GPUs */
 }
 
 static void *allocate(size_t count, size_t size) {
@@ -59,7 +60,7 @@ typedef struct digits {
     int count;
 } digits;
 
-typedef struct job {
+typedef struct task {
     const options *options;
     int64_t rows, width, hidden, out; /* of the whole network */
     gemmepi_dtype dtype;
@@ -72,10 +73,10 @@ typedef struct job {
     double *loss[MOST_RANKS + 1]; /* of the training digits, by epoch */
     int right[MOST_RANKS + 1];    /* of the test digits */
     void *y, *dx;                 /* of one rank, in the bench */
-} job;
+} task;
 
 /* Where rank 0 leaves what it finds out. */
-static job *job_of(const rank *me) {
+static task *job_of(const rank *me) {
     return me->all->job;
 }
 
@@ -106,7 +107,7 @@ enum { FORWARD1, FORWARD2, BACKWARD2, BACKWARD1, UPDATE2, UPDATE1, PRODUCTS };
 
 typedef struct network {
     rank *me;
-    const job *job;
+    const task *job;
     int64_t hidden; /* this rank's, of the job's */
     int64_t line[TENSORS], lines[TENSORS];
     void *at[TENSORS];
@@ -295,6 +296,7 @@ static void open_network(network *net, rank *me) {
 }
 
 static void warm_up(network *net) {
+    turn_to(net->me, "running each product once");
     for (int overlaps = net->me->all->count > 1; overlaps >= 0; overlaps--) {
         choose_overlap(net, overlaps);
         step(net);
@@ -441,7 +443,7 @@ static void compare_with_one(network *net, int tensor, const char *name, void **
 }
 
 static void bench(network *net) {
-    job *job = job_of(net->me);
+    task *job = job_of(net->me);
     fill_all(net);
     warm_up(net);
     compare_with_one(net, Y, "y", &job->y);
@@ -510,7 +512,7 @@ static void learn(network *net) {
     const options *o = net->job->options;
     uint64_t random = (uint64_t)o->seed;
     int sequence[MOST_DIGITS], in_order[MOST_DIGITS], right;
-    job *job = job_of(net->me);
+    task *job = job_of(net->me);
     char more[64];
     for (int i = 0; i < MOST_DIGITS; i++)
         sequence[i] = in_order[i] = i;
@@ -579,7 +581,7 @@ static double check_tensor(network *net, const digits *set, const int *those, in
 static void check_gradients(network *net) {
     static const int names[5][2] = {{W1, GW1}, {B1, GB1}, {W2, GW2}, {B2, GB2}, {X, DX}};
     const digits *set = &net->job->training;
-    job *job = job_of(net->me);
+    task *job = job_of(net->me);
     float *zeros = allocate((size_t)count_of(net, W1), sizeof *zeros); /* the largest of the four */
     int those[BATCH], right = 0;
     double worst = 0;
@@ -650,9 +652,10 @@ static void work(rank *me) {
 }
 
 /* count ranks in all, of which this process has `here` from `first` on. */
-static void run_with(const driver *cuda, const nccl *nccl, job *job, int count, int first, int here) {
+static void run_with(const cuda_functions *cuda, const nccl_functions *nccl, task *job, int count, int first,
+                     int here) {
     const options *o = job->options;
-    ranks all = {
+    team all = {
         .driver = cuda, .nccl = nccl, .count = count, .here = here, .patience = o->timeout, .failed = -1};
     all.work = work, all.job = job, all.id_path = o->id;
     all.of = allocate((size_t)here, sizeof *all.of);
@@ -674,7 +677,7 @@ static void run_with(const driver *cuda, const nccl *nccl, job *job, int count, 
 
 /* ---- what came of it ---- */
 
-static void show_devices(const driver *cuda, const nccl *nccl, int gpus) {
+static void show_devices(const cuda_functions *cuda, const nccl_functions *nccl, int gpus) {
     for (int i = 0; cuda && i < gpus; i++) {
         char name[128] = "?";
         int count = 0;
@@ -697,7 +700,7 @@ static void show_devices(const driver *cuda, const nccl *nccl, int gpus) {
 }
 
 /* Returns 1 if all learnt the same as one rank does, within rounding, which grows from step to step. */
-static int show_learning(const job *job, int most) {
+static int show_learning(const task *job, int most) {
     int agree = 1;
     for (int i = 1; i <= most; i++) {
         double apart = 0;
@@ -744,7 +747,7 @@ static void load_digits(const char *path, digits *training, digits *test) {
 }
 
 /* Sizes and data. Weights are uniform with variance 1 / inputs, whatever the number of ranks. */
-static void make_job(job *job, const options *o) {
+static void make_job(task *job, const options *o) {
     uint64_t random = (uint64_t)o->seed;
     job->options = o;
     job->rows = o->tokens, job->width = o->width, job->hidden = o->hidden, job->out = o->width;
@@ -822,7 +825,7 @@ static options read_options(int argc, char **argv) {
 }
 
 /* Whether there is a GPU is gemmepi's to say, and why not. */
-static int find_gpus(driver *cuda, int *count) {
+static int find_gpus(cuda_functions *cuda, int *count) {
     gemmepi_context *context;
     gemmepi_context_details details;
     char reason[512];
@@ -861,61 +864,67 @@ static void check_options(options *o, int gpus) {
              o->blocks);
     if (rows % o->blocks)
         die("--blocks", why);
-    if (o->is_host && o->is_bench && (double)o->tokens * o->width * o->hidden > 1e9)
-        die("--bench",
-            "these sizes would take the host hours; --tokens, --width and --hidden name smaller ones");
+}
+
+/* Without NCCL several GPUs are of no use: then all is done on the host, unless that is not what was asked for. */
+static int find_nccl(options *o, nccl_functions *library) {
+    char reason[1200] = "";
+    const int is_wanted = o->nccl || o->rank >= 0 || (!o->is_host && o->gpus > 1);
+    if (!is_wanted || load_nccl(library, o->nccl, reason, sizeof reason))
+        return is_wanted;
+    if (o->nccl || o->rank >= 0)
+        die("NCCL cannot be used", reason);
+    fprintf(stderr, "NCCL cannot be used: %s\n", reason);
+    fprintf(stderr,
+            "Therefore this runs on the host. pip install nvidia-nccl-cu12 or -cu13, or --nccl PATH.\n");
+    o->is_host = 1;
+    return 0;
+}
+
+/* Returns what the program returns. */
+static int show_results(const task *job, int most) {
+    char title[100];
+    const int same = job->options->is_bench || show_learning(job, most);
+    snprintf(title, sizeof title, "A gated MLP's training step: %d rows, %d wide, %d gates", (int)job->rows,
+             (int)job->width, (int)job->hidden);
+    show_table(job->times, most, job->unit);
+    if (!write_svg(job->options->svg, title, job->times, most, job->unit))
+        die(job->options->svg, "cannot be written");
+    printf("chart: %s\n", job->options->svg);
+    return !same;
 }
 
 int main(int argc, char **argv) {
+    static task job;
+    static cuda_functions cuda;
+    static nccl_functions library;
     options o = read_options(argc, argv);
-    static job job;
-    static driver cuda;
-    static nccl library;
-    char reason[1200] = "";
-    int gpus = 0, same = 1;
+    int gpus = 0, result = 0;
     o.is_host = o.is_host || !find_gpus(&cuda, &gpus);
-    const int asked = o.gpus ? o.gpus : gpus ? gpus : 2;
-    const int wants_nccl = o.nccl || o.rank >= 0 || (!o.is_host && asked > 1);
-    const int has_nccl = wants_nccl && load_nccl(&library, o.nccl, reason, sizeof reason);
-    if (wants_nccl && !has_nccl && (o.nccl || o.rank >= 0))
-        die("NCCL cannot be used", reason);
-    if (wants_nccl && !has_nccl) {
-        fprintf(
-            stderr,
-            "NCCL cannot be used: %s\npip install nvidia-nccl-cu12 or -cu13 has it, --nccl PATH says where. Therefore "
-            "this runs on the host.\n",
-            reason);
-        o.is_host = 1;
-    }
     if (!o.gpus && o.rank < 0)
-        o.gpus = asked;
+        o.gpus = gpus ? gpus : 2;
     check_options(&o, gpus);
+    const nccl_functions *nccl = find_nccl(&o, &library) ? &library : NULL;
+    const cuda_functions *driver = o.is_host ? NULL : &cuda;
+    if (o.is_host && o.is_bench && (double)o.tokens * o.width * o.hidden > 1e9)
+        die("--bench",
+            "these sizes would take the host hours; --tokens, --width and --hidden name smaller ones");
     make_job(&job, &o);
-    const driver *driver = o.is_host ? NULL : &cuda;
-    const nccl *nccl = has_nccl ? &library : NULL;
     if (o.rank <= 0)
         show_devices(driver, nccl, gpus);
     if (o.rank >= 0)
         run_with(driver, nccl, &job, o.ranks, o.rank, 1);
-    for (int ranks = 1; ranks <= o.gpus; ranks++)
-        if (job.hidden % ranks == 0)
-            run_with(driver, nccl, &job, ranks, 0, ranks);
+    for (int count = 1; count <= o.gpus; count++)
+        if (job.hidden % count == 0)
+            run_with(driver, nccl, &job, count, 0, count);
         else
-            printf("%d ranks are left out: %d gates are not divisible by them\n", ranks, (int)job.hidden);
-    if (o.rank <= 0) {
-        const int most = o.rank < 0 ? o.gpus : o.ranks;
-        same = o.is_bench || show_learning(&job, most);
-        char title[100];
-        snprintf(title, sizeof title, "A gated MLP's training step: %d rows, %d wide, %d gates",
-                 (int)job.rows, (int)job.width, (int)job.hidden);
-        show_table(job.times, most, job.unit);
-        if (!write_svg(o.svg, title, job.times, most, job.unit))
-            die(o.svg, "cannot be written");
-        printf("chart: %s\n", o.svg);
-    }
+            printf("%d %ss are left out: %d gates are not divisible by them\n", count, job.unit,
+                   (int)job.hidden);
+    if (o.rank <= 0)
+        result = show_results(&job, o.rank < 0 ? o.gpus : o.ranks);
     for (int i = 0; i <= MOST_RANKS; i++)
         free(job.loss[i]);
     free(job.y);
     free(job.dx);
-    return !same;
+    return result;
 }

@@ -59,14 +59,14 @@ enum { NCCL_FLOAT32 = 7, NCCL_BFLOAT16 = 9, NCCL_SUM = 0, NCCL_IN_PROGRESS = 7 }
 enum { OLDEST_NCCL = 21600 };
 
 #define MEMBER(result, name, parameters) result(*name) parameters;
-typedef struct driver {
+typedef struct cuda_functions {
     DRIVER_FUNCTIONS(MEMBER)
-} driver;
-typedef struct nccl {
+} cuda_functions;
+typedef struct nccl_functions {
     NCCL_FUNCTIONS(MEMBER)
     int version;
     char path[512];
-} nccl;
+} nccl_functions;
 #undef MEMBER
 
 /* Returns the name of a function that the library lacks, or NULL. */
@@ -79,7 +79,7 @@ static const char *take_function(void *library, const char *name, void *function
 #define TAKE(result, name, parameters) missing = missing ? missing : take_function(library, #name, &to->name);
 
 /* Both return 1, or 0 with the reason. */
-static int load_driver(driver *to, char *reason, size_t size) {
+static int load_driver(cuda_functions *to, char *reason, size_t size) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     const char *missing = NULL;
     if (!library)
@@ -93,7 +93,7 @@ static int load_driver(driver *to, char *reason, size_t size) {
     return 1;
 }
 
-static int try_nccl(nccl *to, const char *path, char *reason, size_t size) {
+static int try_nccl(nccl_functions *to, const char *path, char *reason, size_t size) {
     void *library = dlopen(path, RTLD_NOW);
     const char *missing = NULL;
     if (!library)
@@ -110,7 +110,7 @@ static int try_nccl(nccl *to, const char *path, char *reason, size_t size) {
 }
 #undef TAKE
 
-static int try_wheel(nccl *to, const char *prefix, char *reason, size_t size) {
+static int try_wheel(nccl_functions *to, const char *prefix, char *reason, size_t size) {
     char pattern[1024];
     glob_t found;
     int taken = 0;
@@ -124,7 +124,7 @@ static int try_wheel(nccl *to, const char *prefix, char *reason, size_t size) {
 }
 
 /* The wheels nvidia-nccl-cu12 and -cu13: of a python3 on PATH, whose folder may be that of a virtual environment, or pip's own places. */
-static int try_wheels(nccl *to, char *reason, size_t size) {
+static int try_wheels(nccl_functions *to, char *reason, size_t size) {
     const char *folders = getenv("PATH"), *home = getenv("HOME");
     char path[1024];
     for (int length; folders && *folders; folders += length + (folders[length] == ':')) {
@@ -141,7 +141,7 @@ static int try_wheels(nccl *to, char *reason, size_t size) {
 }
 
 /* given: a file, or a folder that has it; NULL: the system's, else that of PyPI's wheels. */
-static int load_nccl(nccl *to, const char *given, char *reason, size_t size) {
+static int load_nccl(nccl_functions *to, const char *given, char *reason, size_t size) {
     char path[1024];
     /* NVLink multicast stays off, unless the user's environment has it on: NCCL takes multicast memory where the driver says that
        there is some, and fails where a virtual machine or container then does not hand it out. */
@@ -156,10 +156,10 @@ static int load_nccl(nccl *to, const char *given, char *reason, size_t size) {
 
 /* ---- ranks ---- */
 
-typedef struct ranks ranks;
+typedef struct team team;
 
 typedef struct rank {
-    ranks *all;
+    team *all;
     int number, device; /* device -1: the host */
     gemmepi_context *context;
     gemmepi_stream stream; /* of products */
@@ -174,12 +174,12 @@ typedef struct rank {
     char sentence[700]; /* why it failed */
 } rank;
 
-struct ranks {
-    const driver *driver; /* NULL: contexts of the host */
-    const nccl *nccl;     /* NULL: sums in plain loops between threads */
-    int count, here;      /* of all processes, and of this one */
-    double patience;      /* seconds without progress, after which a rank has failed */
-    const char *id_path;  /* file by which processes share NCCL's id; NULL: one process */
+struct team {
+    const cuda_functions *driver; /* NULL: contexts of the host */
+    const nccl_functions *nccl;   /* NULL: sums in plain loops between threads */
+    int count, here;              /* of all processes, and of this one */
+    double patience;              /* seconds without progress, after which a rank has failed */
+    const char *id_path;          /* file by which processes share NCCL's id; NULL: one process */
     unique_id id;
     rank *of;      /* those of this process */
     float **parts; /* what plain sums add up, by rank */
@@ -268,7 +268,7 @@ static void turn_to(rank *me, const char *what) {
 
 /* Waits for the other ranks of this process. */
 static void meet(rank *me) {
-    ranks *all = me->all;
+    team *all = me->all;
     turn_to(me, "waiting for the other ranks");
     pthread_mutex_lock(&all->lock);
     const long round = all->round;
@@ -288,7 +288,7 @@ static void meet(rank *me) {
 /* Waits until the stream of products has done all, and with it the sums that it waits for. gemmepi_synchronize and copies wait in the
    driver, where a rank would not see that another has failed: they come after this. */
 static void finish(rank *me) {
-    const driver *cuda = me->all->driver;
+    const cuda_functions *cuda = me->all->driver;
     int result = 0;
     turn_to(me, "waiting for its products and sums to be done");
     while (cuda && (result = cuda->cuStreamQuery(me->stream)) == CUDA_NOT_READY) {
@@ -306,7 +306,7 @@ static void finish(rank *me) {
 
 /* Each rank adds up its share of the elements, in the order of ranks, and hands the sums to all. */
 static void add_up_here(rank *me, float *buffer, int64_t count) {
-    const ranks *all = me->all;
+    const team *all = me->all;
     all->parts[me->number] = buffer;
     meet(me);
     for (int64_t i = count * me->number / all->count; i < count * (me->number + 1) / all->count; i++) {
@@ -321,7 +321,7 @@ static void add_up_here(rank *me, float *buffer, int64_t count) {
 
 /* buffer (F32 or BF16) becomes the sum of all ranks' buffers, in the order of stream. */
 static void add_up(rank *me, void *buffer, int64_t count, gemmepi_dtype dtype, gemmepi_stream stream) {
-    const nccl *nccl = me->all->nccl;
+    const nccl_functions *nccl = me->all->nccl;
     turn_to(me, "adding up over the ranks");
     if (me->all->count == 1)
         return;
@@ -337,7 +337,7 @@ static void add_up(rank *me, void *buffer, int64_t count, gemmepi_dtype dtype, g
 
 /* What comes to the stream `then` waits for what is in the stream `first` now. On the host all is done in the order of calls. */
 static void order(rank *me, gemmepi_stream first, void *event, gemmepi_stream then) {
-    const driver *cuda = me->all->driver;
+    const cuda_functions *cuda = me->all->driver;
     if (!cuda)
         return;
     check_cuda(me, cuda->cuEventRecord(event, first), "cuEventRecord");
@@ -348,7 +348,7 @@ static void order(rank *me, gemmepi_stream first, void *event, gemmepi_stream th
 
 /* Rank 0 of several processes leaves NCCL's id in a file, which appears under its name when it is whole; the others wait for it. */
 static void share_id(rank *me) {
-    ranks *all = me->all;
+    team *all = me->all;
     char aside[1024];
     FILE *file;
     if (me->number == 0)
@@ -374,7 +374,7 @@ static void share_id(rank *me) {
 
 /* All ranks have read the id's file when they are connected. */
 static void connect_ranks(rank *me) {
-    ranks *all = me->all;
+    team *all = me->all;
     share_id(me);
     turn_to(me, "connecting with the other ranks (ncclCommInitRank)");
     check_nccl(me, all->nccl->ncclCommInitRank(&me->communicator, all->count, all->id, me->number),
@@ -386,7 +386,7 @@ static void connect_ranks(rank *me) {
 /* A context of gemmepi's, two streams, and the communicator. NCCL works with the device that is current to the thread. Its primary context
    is kept for the next ranks, until the program ends. */
 static void open_rank(rank *me) {
-    const driver *cuda = me->all->driver;
+    const cuda_functions *cuda = me->all->driver;
     const gemmepi_config config = {.device = cuda ? GEMMEPI_DEVICE(me->device) : GEMMEPI_DEVICE_HOST};
     turn_to(me, "opening its device");
     check(me, gemmepi_create(&config, &me->context));
@@ -409,7 +409,7 @@ static void open_rank(rank *me) {
 }
 
 static void close_rank(rank *me) {
-    const driver *cuda = me->all->driver;
+    const cuda_functions *cuda = me->all->driver;
     finish(me);
     turn_to(me, "closing its device");
     if (me->communicator)
@@ -445,7 +445,7 @@ static void lose_patience(rank *me, const char *format, ...) {
 }
 
 /* Returns how many of this process's ranks have not ended. One that was busy with one thing for too long has failed. */
-static int count_busy(ranks *all) {
+static int count_busy(team *all) {
     int busy = 0;
     pthread_mutex_lock(&all->lock);
     for (int i = 0; i < all->here; i++) {
@@ -466,7 +466,7 @@ static int count_busy(ranks *all) {
 
 /* Runs work on every rank of this process. If one fails, each says why it ended, and so does the program: a rank that waits in the
    driver or in NCCL, where nothing reaches it, gets five seconds. */
-static void run_ranks(ranks *all) {
+static void run_ranks(team *all) {
     double failed_at = 0;
     for (int i = 0; i < all->here; i++) {
         rank *r = &all->of[i];
