@@ -42,6 +42,11 @@ static double uniform(uint64_t *state) {
     return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0; /* 2^53 */
 }
 
+/* A NaN is the largest. */
+static double larger(double a, double b) {
+    return a >= b || a != a ? a : b;
+}
+
 /* ---- the job, which all ranks read ---- */
 
 typedef struct options {
@@ -430,8 +435,8 @@ static void compare_with_one(network *net, int tensor, const char *name, void **
         return;
     for (int64_t i = 0; i < count; i++) {
         const double value = value_at(*one, i, net->job->dtype);
-        largest = fmax(largest, fabs(value));
-        apart = fmax(apart, fabs(value - value_at(values, i, net->job->dtype)));
+        largest = larger(largest, fabs(value));
+        apart = larger(apart, fabs(value - value_at(values, i, net->job->dtype)));
     }
     free(values);
     if (!(apart < 0.02 * largest)) /* a NaN too */
@@ -570,8 +575,8 @@ static double check_tensor(network *net, const digits *set, const int *those, in
     for (int64_t i = 0; i < samples; i++) { /* as often on ranks that have no b2 */
         const int64_t at = count ? i * stride % count : 0;
         const double found = slope(net, set, those, tensor, at, values[at], is_mine);
-        worst = fmax(worst, fabs((double)gradients[at] - found));
-        largest = fmax(largest, fabs(found));
+        worst = larger(worst, fabs((double)gradients[at] - found));
+        largest = larger(largest, fabs(found));
     }
     free(values);
     free(gradients);
@@ -595,15 +600,15 @@ static void check_gradients(network *net) {
         const int is_shared = names[i][0] == X,
                   owners = is_shared || names[i][0] == B2 ? 1 : net->me->all->count;
         for (int owner = 0; owner < owners; owner++)
-            worst =
-                fmax(worst, check_tensor(net, set, those, names[i][0], names[i][1], is_shared ? -1 : owner));
+            worst = larger(worst,
+                           check_tensor(net, set, those, names[i][0], names[i][1], is_shared ? -1 : owner));
     }
     if (!(worst < 0.01)) /* a NaN too */
         stop(net->me, "its gradients are off from the slopes of the loss by %g of the largest", worst);
     job->slope_error[net->me->number] = worst;
     meet(net->me);
     for (int i = 0; i < net->me->all->here; i++)
-        worst = fmax(worst, job->slope_error[net->me->all->of[i].number]);
+        worst = larger(worst, job->slope_error[net->me->all->of[i].number]);
     if (net->me->number == 0)
         printf("%d %s%s: gradients are the slopes of the loss within %.0e of the largest\n",
                net->me->all->count, job->unit, plural(net->me->all->count), worst);
@@ -629,9 +634,8 @@ static void study_digits(network *net) {
     const float zeros[BATCH][PIXELS] = {{0}};
     net->learns = 0;
     initialise(net);
-    for (int i = GW1; i <= DX; i++) /* none is read before it is written, but for the dry run */
-        if (i == X || i == DY)
-            put(net, i, zeros);
+    put(net, X, zeros);
+    put(net, DY, zeros);
     warm_up(net);
     check_gradients(net);
     learn(net);
@@ -709,7 +713,7 @@ static int show_learning(const task *job, int most) {
         printf("%d %s%s: %.2f %% of the test digits right", i, job->unit, plural(i),
                100.0 * job->right[i] / job->test.count);
         for (int epoch = 0; epoch < job->options->epochs && job->loss[1]; epoch++)
-            apart = fmax(apart, fabs(job->loss[i][epoch] - job->loss[1][epoch]));
+            apart = larger(apart, fabs(job->loss[i][epoch] - job->loss[1][epoch]));
         if (i > 1 && job->loss[1])
             printf(", losses within %.1e of one %s's", apart, job->unit);
         putchar('\n');
