@@ -314,6 +314,7 @@ static void warm_up(network *net) {
 
 static void close_network(network *net) {
     finish(net->me);
+    meet(net->me); /* no GPU reads what is freed here */
     for (int i = 0; i < 2 * PRODUCTS; i++)
         gemmepi_plan_destroy(net->plans[i / PRODUCTS][i % PRODUCTS]);
     for (int i = 0; i < TENSORS; i++)
