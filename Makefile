@@ -15,7 +15,7 @@ LIBS := -lm -ldl -lpthread
 WARNINGS := -pedantic -Wall -Wextra -Wno-unused-function
 PARTS := $(wildcard src/*/*.h src/*/*/*.h)
 FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.h src/*/*.h src/*/*/*.h)) \
-             $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/*.cpp)
+             $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/ranks.h examples/parallel_report.h examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
 WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/gpu/*.c))
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
@@ -48,7 +48,9 @@ help:
 demo: build/digits
 	build/digits --svg build/loss.svg examples/data/digits.csv
 
-build/digits build/fp8 build/gates build/mlp build/ship: build/%: examples/%.c gemmepi.h
+EXAMPLES := build/digits build/fp8 build/gates build/mlp build/parallel build/ship
+build/parallel: examples/ranks.h examples/parallel_report.h
+$(EXAMPLES): build/%: examples/%.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
 
@@ -62,7 +64,12 @@ test test-all:
 	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) test-programs || true
 	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS)
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) build/digits build/fp8 build/gates build/mlp build/ship build/tests/table
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table
+
+build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
+	@mkdir -p $(@D)
+	@echo 'CC   $@'
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) -shared -fPIC $< -o $@
 
 # Unit tests include parts of src. The others are users of gemmepi.h, whose implementation is compiled once; those of INSIDE look into
 # it and have one of their own.
@@ -91,7 +98,8 @@ build/tests/%: tests/%.c Makefile
 
 -include $(wildcard build/tests/*.d build/tests/*/*.d)
 
-emulate: $(filter-out build/tests/gpu/%,$(WHOLE_TESTS)) build/tests/gpu/fused build/tests/gpu/invariant build/tests/gpu/operands
+emulate: $(filter-out build/tests/gpu/%,$(WHOLE_TESTS)) build/tests/gpu/fused build/tests/gpu/invariant build/tests/gpu/operands \
+         build/parallel build/fake_nccl/libnccl.so.2
 	@CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)
 
 # the routes on this machine, as docs/routes.md shows them; fails where a cell is wrong, or refused for no good reason

@@ -134,6 +134,7 @@ list() {
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
     echo 'programs sh tests/programs.sh'
+    echo 'parallel sh tests/parallel.sh'
     echo 'docs sh tests/docs/run.sh'
     echo 'cmake sh tests/compile/cmake.sh'
     echo 'install sh tests/install.sh'

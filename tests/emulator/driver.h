@@ -1,4 +1,4 @@
-// The CUDA driver's functions: one GPU, whose memory is the host's and whose launches have ended when they return.
+// The CUDA driver's functions: one GPU or more, whose memory is the host's and whose launches have ended when they return.
 #ifndef EMULATOR_DRIVER_H
 #define EMULATOR_DRIVER_H
 
@@ -18,6 +18,11 @@ static int arch() {
     return set;
 }
 
+static int gpus() {
+    static const int set = std::min(setting("EMULATOR_GPUS", 1), 16);
+    return set;
+}
+
 static gemmepi__cu_result refuse(const char *what) {
     fprintf(stderr, "emulator: %s\n", what);
     return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
@@ -31,11 +36,11 @@ EXPORTED int cuDriverGetVersion(int *version) {
     return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDeviceGet(int *gpu, int ordinal) {
-    *gpu = 0;
-    return ordinal ? GEMMEPI__CUDA_ERROR_INVALID_DEVICE : GEMMEPI__CUDA_SUCCESS;
+    *gpu = ordinal;
+    return ordinal >= gpus() ? GEMMEPI__CUDA_ERROR_INVALID_DEVICE : GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDeviceGetCount(int *count) {
-    *count = 1;
+    *count = gpus();
     return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDeviceGetName(char *name, int size, int) {
@@ -83,16 +88,17 @@ EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int) {
     return refuse("an attribute of the device that is not known");
 }
 
-// >>contexts and streams: there is one context, and nothing waits
+// >>contexts and streams: each GPU has one context, and nothing waits
 
 static thread_local std::vector<gemmepi__cu_context> current_contexts;
-static gemmepi__cu_context the_context() {
-    static char place;
-    return (gemmepi__cu_context)&place;
-}
+static char places[16]; // of contexts, by GPU
 
-EXPORTED int cuDevicePrimaryCtxRetain(gemmepi__cu_context *context, int) {
-    *context = the_context();
+EXPORTED int cuDeviceCanAccessPeer(int *can, int, int) {
+    *can = 1;
+    return GEMMEPI__CUDA_SUCCESS;
+}
+EXPORTED int cuDevicePrimaryCtxRetain(gemmepi__cu_context *context, int gpu) {
+    *context = (gemmepi__cu_context)&places[gpu];
     return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDevicePrimaryCtxRelease_v2(int) {
@@ -100,6 +106,13 @@ EXPORTED int cuDevicePrimaryCtxRelease_v2(int) {
 }
 EXPORTED int cuCtxGetCurrent(gemmepi__cu_context *context) {
     *context = current_contexts.empty() ? NULL : current_contexts.back();
+    return GEMMEPI__CUDA_SUCCESS;
+}
+EXPORTED int cuCtxSetCurrent(gemmepi__cu_context context) {
+    if (!current_contexts.empty())
+        current_contexts.pop_back();
+    if (context)
+        current_contexts.push_back(context);
     return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuCtxPushCurrent_v2(gemmepi__cu_context context) {
@@ -115,7 +128,9 @@ EXPORTED int cuCtxPopCurrent_v2(gemmepi__cu_context *context) {
     return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuCtxGetDevice(int *gpu) {
-    *gpu = 0;
+    if (current_contexts.empty())
+        return GEMMEPI__CUDA_ERROR_INVALID_CONTEXT;
+    *gpu = (int)((char *)current_contexts.back() - places);
     return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuCtxSynchronize() {
@@ -123,6 +138,19 @@ EXPORTED int cuCtxSynchronize() {
 }
 EXPORTED int cuStreamCreate(gemmepi__cu_stream *stream, unsigned) {
     *stream = (gemmepi__cu_stream)malloc(1);
+    return GEMMEPI__CUDA_SUCCESS;
+}
+EXPORTED int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+    *least = 0, *greatest = -5;
+    return GEMMEPI__CUDA_SUCCESS;
+}
+EXPORTED int cuStreamCreateWithPriority(gemmepi__cu_stream *stream, unsigned flags, int) {
+    return cuStreamCreate(stream, flags);
+}
+EXPORTED int cuStreamQuery(gemmepi__cu_stream) {
+    return GEMMEPI__CUDA_SUCCESS;
+}
+EXPORTED int cuStreamWaitEvent(gemmepi__cu_stream, void *, unsigned) {
     return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuStreamDestroy_v2(gemmepi__cu_stream stream) {
@@ -160,14 +188,16 @@ EXPORTED int cuGraphExecDestroy(void *) {
 EXPORTED int cuGraphDestroy(void *) {
     return ERROR_NOT_SUPPORTED;
 }
-EXPORTED int cuEventCreate(void **, unsigned) {
-    return ERROR_NOT_SUPPORTED;
+EXPORTED int cuEventCreate(void **event, unsigned) {
+    *event = malloc(1);
+    return GEMMEPI__CUDA_SUCCESS;
 }
-EXPORTED int cuEventDestroy_v2(void *) {
-    return ERROR_NOT_SUPPORTED;
+EXPORTED int cuEventDestroy_v2(void *event) {
+    free(event);
+    return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuEventRecord(void *, gemmepi__cu_stream) {
-    return ERROR_NOT_SUPPORTED;
+    return GEMMEPI__CUDA_SUCCESS;
 }
 EXPORTED int cuEventSynchronize(void *) {
     return ERROR_NOT_SUPPORTED;

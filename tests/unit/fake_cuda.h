@@ -19,7 +19,8 @@
 
 #define DEVICE_ARCH 90
 
-static gemmepi__cu_context const primary = (gemmepi__cu_context)(uintptr_t)0x1000;
+static gemmepi__cu_context const primary =
+    (gemmepi__cu_context)(uintptr_t)0x1000; /* of the first GPU, see primary_of */
 static gemmepi__cu_context const callers_own = (gemmepi__cu_context)(uintptr_t)0x2000;
 
 static struct {
@@ -81,6 +82,14 @@ static struct {
 static __thread gemmepi__cu_context stack[16];
 static __thread int depth;
 static __thread int capture_mode;
+static __thread int only_gpu = -1; /* whose context this thread's calls need to be current; -1: any GPU's */
+
+static gemmepi__cu_context primary_of(int ordinal) {
+    return (gemmepi__cu_context)((char *)(uintptr_t)primary + ordinal);
+}
+static int is_primary(gemmepi__cu_context context) {
+    return (uintptr_t)context - (uintptr_t)primary < (uintptr_t)gpu.device_count;
+}
 
 /* Everything as it is when a machine has one GPU and all is well. */
 static void plug_in(void) {
@@ -120,7 +129,7 @@ static int broken(const char *name) {
 }
 
 static void needs_context(void) {
-    if (stack[depth] != primary)
+    if (only_gpu < 0 ? !is_primary(stack[depth]) : stack[depth] != primary_of(only_gpu))
         count(&gpu.wrong_context, 1);
 }
 /* What a capture of another thread must not be spoiled by. */
@@ -194,8 +203,7 @@ FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device)
     return broken("cuDeviceGetAttribute");
 }
 FAKE(cuDevicePrimaryCtxRetain)(gemmepi__cu_context *context, gemmepi__cu_device device) {
-    (void)device;
-    *context = primary; /* whatever stands there after a failure must not be used */
+    *context = primary_of(device - 7); /* whatever stands there after a failure must not be used */
     BREAKS("cuDevicePrimaryCtxRetain");
     count(&gpu.retained, 1);
     return 0;

@@ -143,9 +143,75 @@ static void threads_build_and_run_elementwise_operations_at_once(void) {
     nothing_is_left_and_cublaslt_was_not_loaded();
 }
 
+/* >>a context and a thread for each of several GPUs */
+
+enum { GPUS = 3 };
+static gemmepi_context *of_gpu[GPUS];
+
+/* All that a program does with a GPU of its own, while another GPU's context is current to its thread. */
+static void *work_on_its_gpu(void *user) {
+    const int mine = *(const int *)user;
+    gemmepi_context *context = of_gpu[mine];
+    gemmepi_matmul_desc descs[3];
+    gemmepi_stream stream = NULL;
+    void *pointer = NULL;
+    float value = 1;
+    int i, failed;
+    descs[0] = split_product(), descs[1] = lt_product(), descs[2] = pass_alone();
+    only_gpu = mine;
+    stack[0] = primary_of((mine + 1) % GPUS);
+    count(&threads_ready, 1);
+    while (gemmepi__add(&threads_ready, 0) < GPUS)
+        sched_yield();
+    failed = gemmepi_stream_create(context, &stream) || gemmepi_alloc(context, 1000, &pointer) ||
+             gemmepi_upload(context, pointer, &value, sizeof value, stream);
+    for (i = 0; i < CALLS && !failed; i++) {
+        gemmepi_matmul_desc *desc = &descs[i % 3];
+        gemmepi_matmul_args args = args_for(desc);
+        gemmepi_plan *plan = NULL;
+        desc->m = 8 + 8 * (i % 7);
+        failed = gemmepi_plan_matmul(context, desc, &plan) || gemmepi_plan_prepare(plan, stream) ||
+                 gemmepi_run_matmul(plan, &args, stream) || gemmepi_matmul(context, desc, &args, stream);
+        gemmepi_plan_destroy(plan);
+    }
+    failed = failed || gemmepi_download(context, &value, pointer, sizeof value, stream) ||
+             gemmepi_synchronize(context, stream) || gemmepi_free(context, pointer) ||
+             gemmepi_stream_destroy(context, stream);
+    gemmepi_destroy(context);
+    count(&calls_failed, failed || depth != 0 || stack[0] != primary_of((mine + 1) % GPUS));
+    return NULL;
+}
+
+static void contexts_of_several_gpus_each_keep_to_their_own(void) {
+    gemmepi_config config = fake_config();
+    pthread_t threads[GPUS];
+    int numbers[GPUS], i;
+    gpu.device_count = GPUS;
+    calls_failed = threads_ready = 0;
+    for (i = 0; i < GPUS; i++) {
+        gemmepi_context_details details;
+        config.device = GEMMEPI_DEVICE(i);
+        of_gpu[i] = open_fake(&config);
+        CHECK(gemmepi_context_info(of_gpu[i], &details) == GEMMEPI_OK && details.device == i, "GPU %d is %d",
+              i, details.device);
+    }
+    for (i = 0; i < GPUS; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, work_on_its_gpu, &numbers[i]) != 0) {
+            printf("the system gives no thread\n");
+            exit(1);
+        }
+    }
+    for (i = 0; i < GPUS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(calls_failed == 0, "%ld threads failed: %s", calls_failed, gemmepi_last_error());
+    nothing_is_left();
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(threads_build_and_run_at_once);
+    RUN(contexts_of_several_gpus_each_keep_to_their_own);
     RUN(threads_whose_product_is_refused_agree_on_the_next_route);
     RUN(threads_build_and_run_elementwise_operations_at_once);
     return test_finish();
