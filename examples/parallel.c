@@ -5,7 +5,7 @@
        parallel            learns handwritten digits with 1 to G GPUs, after its gradients were held against slopes of the loss
        parallel --bench    steps of random data at the sizes of Llama-3-8B: how much faster G GPUs are, and what overlap gives
 
-   Options: --gpus G (all there are), --no-overlap, --blocks N (4: a sum of one block of rows runs beside the products of the next),
+   Options: --gpus G (all there are), --no-overlap, --blocks N (2: a sum of one block of rows runs beside the products of the next),
    --nccl PATH, --host (contexts of the host instead of GPUs, and plain sums), --seed N, --epochs N, --data PATH, --svg PATH;
    with --bench --tokens N, --width N, --hidden N, --steps N (10, of each of five rounds).
    Ranks as processes, on one host or many: --rank R --ranks N --id FILE [--device I]; FILE is new for each run, and all see it.
@@ -780,7 +780,7 @@ static int number(const char *text, int least) {
 }
 
 static options read_options(int argc, char **argv) {
-    options o = {.overlaps = 1, .blocks = 4, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
+    options o = {.overlaps = 1, .blocks = 2, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
     o.tokens = 8192, o.width = 4096, o.hidden = 14336; /* Llama-3-8B's */
     o.rank = o.ranks = o.device = o.fails = o.stalls = -1;
     o.data = "data/digits.csv", o.svg = "parallel.svg";
