@@ -90,10 +90,12 @@ constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && STRIPS == 2;
 // One copy of the instructions for all columns, where there are many of them; and where ptxas would lack a register without: before
-// CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU, and beside alpha and C for extra operands.
-constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || (GEMMEPI_EXTRAS && !GEMMEPI_APPLIED) ||
+// CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; beside sums of columns for extra operands; and
+// for an exact activation whose results of 32 bits are copied in words.
+constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_EXTRAS ||
                                        (ACTIVATION == ELU && COMPILER >= 1300)
-                                 : COMPILER < 1300 && BOX_GROUPS == 1 && GATED && WRITES_AUX && ACTIVATION == MISH;
+                                 : BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
+                                                       (GEMMEPI_EXACT && GEMMEPI_COPIED));
 static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
