@@ -6156,6 +6156,7 @@ typedef struct gemmepi__library_row {
   int (*version)(const void *functions); /* 0: it does not tell; NULL: not asked */
   int version_unit; /* what one major version counts in the version's number */
   int follows_driver; /* 1: newest_major holds */
+  int has_builtins; /* 1: of no use without its builtins, a file of their own */
 } gemmepi__library_row;
 
 static const gemmepi__symbol gemmepi__driver_symbols[] = {
@@ -6304,6 +6305,7 @@ static const gemmepi__library_row gemmepi__driver_row = {"cuda",
         GEMMEPI__COUNT(gemmepi__driver_symbols),
         gemmepi__driver_version_of,
         1000,
+        0,
         0};
 
 static const gemmepi__library_row gemmepi__nvrtc_row = {
@@ -6317,6 +6319,7 @@ static const gemmepi__library_row gemmepi__nvrtc_row = {
   GEMMEPI__COUNT(gemmepi__nvrtc_symbols),
   gemmepi__nvrtc_version_of,
   1000,
+  1,
   1};
 
 static const gemmepi__library_row gemmepi__cublaslt_row = {
@@ -6330,7 +6333,8 @@ static const gemmepi__library_row gemmepi__cublaslt_row = {
   GEMMEPI__COUNT(gemmepi__cublaslt_symbols),
   gemmepi__cublaslt_version_of,
   10000,
-  1};
+  1,
+  0};
 
 /* >>the system's answers */
 
@@ -6557,6 +6561,45 @@ static int gemmepi__check_version(gemmepi__search *search, const char *from) {
   return 0;
 }
 
+/* path: PATH_SIZE. Of what links stand for; 0 where it is not there. */
+static int gemmepi__real_path(const char *link, char *path) {
+#if GEMMEPI__WINDOWS
+  (void)link, (void)path;
+  return 0;
+#else
+  return gemmepi__realpath(link, path) != NULL;
+#endif
+}
+
+/* Opens the builtins of the NVRTC of a path: beside it, beside what a link of that name stands for, or by the system's search. NULL with
+ the reason. NVRTC opens them by their plain name when it compiles, which fails where their folder is not on the system's search
+ path; once they are in the process, that name finds them. */
+static void *gemmepi__open_builtins(const char *nvrtc, int version, char *reason, size_t size) {
+  char name[64], folder[GEMMEPI__PATH_SIZE], path[GEMMEPI__PATH_SIZE];
+  void *library = NULL;
+  int real;
+  snprintf(name, sizeof name, GEMMEPI__FILE_BUILTINS, version / 1000, version % 1000 / 10);
+  for (real = 0; real < 2 && !library; real++) {
+    if (!(real ? gemmepi__real_path(nvrtc, folder) : gemmepi__join(folder, nvrtc, "", "")))
+      continue;
+    if (gemmepi__to_folder(folder) && gemmepi__join(path, folder, GEMMEPI__SLASH, name) && gemmepi__file_exists(path))
+      library = gemmepi__library_open(path, reason, size);
+  }
+  return library ? library : gemmepi__library_open(name, reason, size);
+}
+
+static int gemmepi__check_builtins(gemmepi__search *search) {
+  char reason[200];
+  void *builtins;
+  if (!search->row->has_builtins)
+    return 1;
+  builtins = gemmepi__open_builtins(search->path, search->version, reason, sizeof reason);
+  if (!builtins)
+    gemmepi__note_reason(search, "%.150s is without its builtins: %s", search->path, reason);
+  gemmepi__library_close(builtins);
+  return builtins != NULL;
+}
+
 /* Opens a file by a path or a plain name. 1 if it is what is wanted. */
 static int gemmepi__try_library(gemmepi__search *search, const char *name, int has_folder) {
   const char *missing;
@@ -6572,7 +6615,7 @@ static int gemmepi__try_library(gemmepi__search *search, const char *name, int h
   gemmepi__take_symbols(search, library, &missing);
   if (missing)
     gemmepi__note_reason(search, "%.250s has no function %s", search->path, missing);
-  else if (gemmepi__check_version(search, search->path)) {
+  else if (gemmepi__check_version(search, search->path) && gemmepi__check_builtins(search)) {
     search->library = library;
     return 1;
   }
@@ -6737,28 +6780,16 @@ static void gemmepi__unload_driver(gemmepi__driver *driver) {
   memset(driver, 0, sizeof *driver);
 }
 
-/* NVRTC opens its builtins by their plain name when it compiles, which fails where its folder is not on the system's
- search path. Once they are in the process, that name finds them. */
-static void gemmepi__load_builtins(const gemmepi__loader *loader, gemmepi__nvrtc *nvrtc, char *file) {
-  char name[64], path[GEMMEPI__PATH_SIZE], reason[300];
-  snprintf(name, sizeof name, GEMMEPI__FILE_BUILTINS, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
-  if (!nvrtc->library || !gemmepi__to_folder(file) || !gemmepi__join(path, file, GEMMEPI__SLASH, name))
-    return;
-  nvrtc->builtins = gemmepi__library_open(path, reason, sizeof reason);
-  if (!nvrtc->builtins)
-    gemmepi__say(loader->log, GEMMEPI_LOG_DEBUG, "nvrtc's builtins are left to it: %s", reason);
-}
-
 static gemmepi_status gemmepi__load_nvrtc(const gemmepi__loader *loader, gemmepi__nvrtc *nvrtc) {
-  char file[GEMMEPI__PATH_SIZE];
+  char file[GEMMEPI__PATH_SIZE], reason[200];
   gemmepi_status status;
   memset(nvrtc, 0, sizeof *nvrtc);
   status =
     gemmepi__load_library(loader, &gemmepi__nvrtc_row, nvrtc, &nvrtc->library, &nvrtc->version, file);
-  if (status == GEMMEPI_OK)
-    gemmepi__load_builtins(loader, nvrtc, file);
-  else
+  if (status != GEMMEPI_OK)
     memset(nvrtc, 0, sizeof *nvrtc);
+  else if (nvrtc->library)
+    nvrtc->builtins = gemmepi__open_builtins(file, nvrtc->version, reason, sizeof reason);
   return status;
 }
 
@@ -9209,13 +9240,27 @@ static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__co
   return 1;
 }
 
+/* So ptxas says of the kernel for Hopper (C7515) up to CUDA 12.3: seen of NVRTC 12.0, 12.1, 12.2 and 12.3, and of none from 12.4 on. */
+#define GEMMEPI__NVRTC_OVERLAPS_WGMMA 12040
+
+static void gemmepi__warn_of_nvrtc(const gemmepi_context *context) {
+  int version = context->nvrtc.version;
+  if (context->arch == 90 && version < GEMMEPI__NVRTC_OVERLAPS_WGMMA)
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+      "NVRTC %d.%d has wgmma wait after each instruction (C7515), which makes products of the route fused slow; "
+      "12.4 and later do not", version / 1000, version % 1000 / 10);
+}
+
 /* Where it is not there and bundles were to do without it, the sentence says what they lack. */
 static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context, const char *entry) {
-  gemmepi_status status =
-    context->has_nvrtc ? GEMMEPI_OK : gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
-  if (!status)
+  gemmepi_status status;
+  if (context->has_nvrtc)
+    return GEMMEPI_OK;
+  status = gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
+  if (!status) {
     context->has_nvrtc = 1;
-  else if (context->bundles)
+    gemmepi__warn_of_nvrtc(context);
+  } else if (context->bundles)
     status = gemmepi__fail(status, "no bundle has %s for compute capability %d.%d, and %s", entry,
       context->arch / 10, context->arch % 10, gemmepi__error_text);
   return status;

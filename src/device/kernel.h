@@ -154,13 +154,29 @@ static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__co
     return 1;
 }
 
+/* So ptxas says of the kernel for Hopper (C7515) up to CUDA 12.3: seen of NVRTC 12.0, 12.1, 12.2 and 12.3, and of none from 12.4 on. */
+#define GEMMEPI__NVRTC_OVERLAPS_WGMMA 12040
+
+static void gemmepi__warn_of_nvrtc(const gemmepi_context *context) {
+    int version = context->nvrtc.version;
+    if (context->arch == 90 && version < GEMMEPI__NVRTC_OVERLAPS_WGMMA)
+        gemmepi__say(
+            &context->log, GEMMEPI_LOG_WARNING,
+            "NVRTC %d.%d has wgmma wait after each instruction (C7515), which makes products of the route fused slow; "
+            "12.4 and later do not",
+            version / 1000, version % 1000 / 10);
+}
+
 /* Where it is not there and bundles were to do without it, the sentence says what they lack. */
 static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context, const char *entry) {
-    gemmepi_status status =
-        context->has_nvrtc ? GEMMEPI_OK : gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
-    if (!status)
+    gemmepi_status status;
+    if (context->has_nvrtc)
+        return GEMMEPI_OK;
+    status = gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
+    if (!status) {
         context->has_nvrtc = 1;
-    else if (context->bundles)
+        gemmepi__warn_of_nvrtc(context);
+    } else if (context->bundles)
         status = gemmepi__fail(status, "no bundle has %s for compute capability %d.%d, and %s", entry,
                                context->arch / 10, context->arch % 10, gemmepi__error_text);
     return status;

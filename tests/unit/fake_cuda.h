@@ -43,6 +43,7 @@ static struct {
     int refuses_epilogues; /* calls with an epilogue return refusal */
     int archs_are_newer;   /* NVRTC knows newer architectures alone */
     int other_arch;        /* the chip's; 0: DEVICE_ARCH */
+    int other_nvrtc;       /* NVRTC's version, 124 for 12.4; 0: 13.0 */
     int memory_is_unknown; /* the driver gives 0 for its clock and width */
     long meeting;          /* a compilation waits until so many are under way, or some time: */
     long patience;         /* looks; 0: many */
@@ -528,8 +529,8 @@ FAKE(cuGetErrorString)(int error, const char **text) {
 /* >>NVRTC */
 
 FAKE(nvrtcVersion)(int *major, int *minor) {
-    *major = 13;
-    *minor = 0;
+    *major = gpu.other_nvrtc ? gpu.other_nvrtc / 10 : 13;
+    *minor = gpu.other_nvrtc % 10;
     return broken("nvrtcVersion");
 }
 static const char *GEMMEPI__CUDA_CALL fake_nvrtcGetErrorString(gemmepi__nvrtc_result result) {

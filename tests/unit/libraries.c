@@ -222,6 +222,7 @@ static gemmepi__library_row stand_in_row(void) {
     row.symbols = stand_in_symbols;
     row.symbol_count = 1;
     row.version = NULL;
+    row.has_builtins = 0;
     return row;
 }
 
@@ -303,6 +304,25 @@ static void make_link(const char *target, const char *path) {
     snprintf(full, sizeof full, "%s/%s", tree, path);
     make_folders(full);
     CHECK(test_symlink(target, full) == 0, "no link at %s", full);
+    note_made(full);
+}
+
+/* A file of its own, with target's bytes. */
+static void make_copy(const char *target, const char *path) {
+    static char bytes[1 << 16];
+    char full[400];
+    FILE *from = fopen(target, "rb"), *to;
+    size_t size;
+    snprintf(full, sizeof full, "%s/%s", tree, path);
+    make_folders(full);
+    to = fopen(full, "wb");
+    CHECK(from && to, "no copy at %s", full);
+    while (from && to && (size = fread(bytes, 1, sizeof bytes, from)) > 0)
+        CHECK(fwrite(bytes, 1, size, to) == size, "%s is not whole", full);
+    if (from)
+        fclose(from);
+    if (to)
+        fclose(to);
     note_made(full);
 }
 
@@ -591,6 +611,52 @@ static void a_library_that_is_broken_or_lacks_a_function_is_passed_over(void) {
 }
 #endif
 
+#if !GEMMEPI__WINDOWS
+static int version_13_99(const void *functions) {
+    (void)functions;
+    return 13990;
+}
+
+/* The first lacks them, the second has them beside it, the third beside what its name is a link to. */
+static void an_nvrtc_without_its_builtins_gives_way_to_the_next_one(void) {
+    static const char *const found[] = {"second/lib/libgemmepi-stand-in.so.12",
+                                        "third/lib/libgemmepi-stand-in.so.12"};
+    gemmepi__loader loader = plain_loader();
+    gemmepi__library_row row = stand_in_row();
+    char folders[3 * GEMMEPI__PATH_SIZE], file[GEMMEPI__PATH_SIZE];
+    stand_in functions;
+    void *library;
+    int version, i;
+    if (!plant())
+        SKIP(no_library);
+    row.has_builtins = 1, row.version = version_13_99;
+    make_link(stand_in_file, "first/lib/libgemmepi-stand-in.so.13");
+    snprintf(folders, sizeof folders, "%s/first/lib:%s/second/lib:%s/third/lib", tree, tree, tree);
+    loader.library_path = folders, loader.library_path_only = 1;
+    CHECK(gemmepi__load_library(&loader, &row, &functions, &library, &version, NULL) ==
+                  GEMMEPI_LIBRARY_NOT_FOUND &&
+              strstr(gemmepi_last_error(), "first/lib/libgemmepi-stand-in.so.13 is without its builtins") &&
+              strstr(gemmepi_last_error(), "libnvrtc-builtins.so.13.99"),
+          "%s", gemmepi_last_error());
+    make_copy(stand_in_file, "real/nvrtc.so");
+    make_link(stand_in_file, "real/libnvrtc-builtins.so.13.99");
+    snprintf(file, sizeof file, "%s/real/nvrtc.so", tree);
+    make_link(file, found[1]);
+    for (i = 1; i >= 0; i--) {
+        if (i == 0) {
+            make_link(stand_in_file, found[i]);
+            make_link(stand_in_file, "second/lib/libnvrtc-builtins.so.13.99");
+        }
+        file[0] = 0;
+        CHECK(gemmepi__load_library(&loader, &row, &functions, &library, &version, file) == GEMMEPI_OK &&
+                  strstr(file, found[i]),
+              "%s: %s", file, gemmepi_last_error());
+        gemmepi__library_close(library);
+    }
+    unplant();
+}
+#endif
+
 /* >>the real libraries, where there are any */
 
 static void nvrtc_compiles_a_kernel_for_sm_90(void) {
@@ -691,6 +757,7 @@ int main(void) {
     RUN(a_group_of_more_than_the_owner_counts_as_others);
     RUN(nothing_but_library_path_is_looked_at_where_that_is_asked_for);
     RUN(a_library_that_is_broken_or_lacks_a_function_is_passed_over);
+    RUN(an_nvrtc_without_its_builtins_gives_way_to_the_next_one);
 #endif
     RUN(nvrtc_compiles_a_kernel_for_sm_90);
     RUN(cublaslt_builds_descriptors_in_memory_of_ours);
