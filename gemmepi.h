@@ -230,6 +230,10 @@ typedef struct gemmepi_config {
 
     unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
     int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
+
+    /* How many of the GPU's multiprocessors products take, by the kernel for Hopper and cuBLASLt, where kernels of others, such as
+       NCCL's, are to run beside them: one that waits for a multiprocessor makes the whole product wait. 0, or more than there are: all */
+    int multiprocessors;
 } gemmepi_config;
 
 /* >>problems */
@@ -7188,7 +7192,8 @@ struct gemmepi_context {
   gemmepi__cu_context primary; /* NULL: not retained */
   int ordinal;
   int arch; /* 90 for compute capability 9.0 */
-  int multiprocessors;
+  int multiprocessors; /* that products take */
+  int asked_multiprocessors; /* config.multiprocessors where the device has more, else 0 */
   double memory_rate; /* bytes a microsecond that memory gives, by its clock and width; 0: not known */
   int reaches_pageable; /* kernels may read host memory that CUDA does not know */
   unsigned routes; /* config.routes */
@@ -7358,6 +7363,10 @@ static int gemmepi__read_properties(gemmepi_context *context) {
   for (i = 0; !result && i < GEMMEPI__COUNT(properties); i++)
     result =
       context->driver.device_get_attribute(properties[i].to, properties[i].attribute, context->device);
+  if (context->asked_multiprocessors && context->asked_multiprocessors < context->multiprocessors)
+    context->multiprocessors = context->asked_multiprocessors;
+  else
+    context->asked_multiprocessors = 0;
   context->arch = 10 * major + minor;
   context->memory_rate = gemmepi__rate_of_memory(kilohertz, bits);
   return result;
@@ -7451,6 +7460,9 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
   if (config->check_pointers != 0 && config->check_pointers != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
       "uninitialised? = {0})", config->check_pointers);
+  if (config->multiprocessors < 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.multiprocessors is %d; it must not be negative",
+      config->multiprocessors);
   if (config->library_path_only != 0 && config->library_path_only != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
       config->library_path_only);
@@ -7485,6 +7497,7 @@ static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config
   context->forks = gemmepi__forks;
   context->routes = config->routes;
   context->check_pointers = config->check_pointers;
+  context->asked_multiprocessors = config->multiprocessors;
   context->log = gemmepi__choose_log(config->log, config->log_user);
   context->loader.log = &context->log;
   context->loader.library_path_only = config->library_path_only;
@@ -15136,6 +15149,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
   gemmepi__lt_heuristic answers[GEMMEPI__LT_ALGORITHMS];
   gemmepi__lt_preference preference;
   const char *fault = NULL;
+  int32_t most = context->asked_multiprocessors;
   int count = 0, good = 0, i, result;
   memset(product, 0, sizeof *product);
   if (problem->batch > INT_MAX)
@@ -15145,6 +15159,9 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
     result = gemmepi__lt_describe_scales(lt, problem, use, product);
   if (!result && use == GEMMEPI__LT_WHOLE)
     result = gemmepi__lt_describe_epilogue(lt, problem, product);
+  if (!result && most)
+    result =
+      gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &most, sizeof most);
   if (!result)
     result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
   if (!result)

@@ -26,8 +26,9 @@ struct gemmepi_context {
     gemmepi__cu_device device;
     gemmepi__cu_context primary; /* NULL: not retained */
     int ordinal;
-    int arch; /* 90 for compute capability 9.0 */
-    int multiprocessors;
+    int arch;                  /* 90 for compute capability 9.0 */
+    int multiprocessors;       /* that products take */
+    int asked_multiprocessors; /* config.multiprocessors where the device has more, else 0 */
     double memory_rate;   /* bytes a microsecond that memory gives, by its clock and width; 0: not known */
     int reaches_pageable; /* kernels may read host memory that CUDA does not know */
     unsigned routes;      /* config.routes */
@@ -198,6 +199,10 @@ static int gemmepi__read_properties(gemmepi_context *context) {
     for (i = 0; !result && i < GEMMEPI__COUNT(properties); i++)
         result =
             context->driver.device_get_attribute(properties[i].to, properties[i].attribute, context->device);
+    if (context->asked_multiprocessors && context->asked_multiprocessors < context->multiprocessors)
+        context->multiprocessors = context->asked_multiprocessors;
+    else
+        context->asked_multiprocessors = 0;
     context->arch = 10 * major + minor;
     context->memory_rate = gemmepi__rate_of_memory(kilohertz, bits);
     return result;
@@ -299,6 +304,10 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
                              "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
                              "uninitialised? = {0})",
                              config->check_pointers);
+    if (config->multiprocessors < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "config.multiprocessors is %d; it must not be negative",
+                             config->multiprocessors);
     if (config->library_path_only != 0 && config->library_path_only != 1)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
                              config->library_path_only);
@@ -338,6 +347,7 @@ static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config
     context->forks = gemmepi__forks;
     context->routes = config->routes;
     context->check_pointers = config->check_pointers;
+    context->asked_multiprocessors = config->multiprocessors;
     context->log = gemmepi__choose_log(config->log, config->log_user);
     context->loader.log = &context->log;
     context->loader.library_path_only = config->library_path_only;

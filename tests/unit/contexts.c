@@ -144,6 +144,60 @@ static void the_rate_of_memory_is_the_drivers_or_that_of_the_chip(void) {
     }
 }
 
+/* Blocks of a product that has more tiles than the device multiprocessors. */
+static int blocks_of(gemmepi_context *context) {
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_plan *plan;
+    const gemmepi__fused *fused;
+    gemmepi__built_details built;
+    int blocks;
+    desc.m = desc.n = 4096;
+    plan = plan_on(context, &desc, GEMMEPI_ROUTE_FUSED);
+    if (!plan)
+        return 0;
+    fused = (const gemmepi__fused *)matmul_of(plan)->built;
+    fused->engine->describe(&fused->built, &built);
+    blocks = (int)built.launch->blocks;
+    gemmepi_plan_destroy(plan);
+    return blocks;
+}
+
+/* The device has 132. */
+static void products_take_no_more_multiprocessors_than_config_says(void) {
+    static const struct {
+        int asked, are, told;
+    } rows[] = {{0, 132, 0}, {100, 100, 100}, {132, 132, 0}, {1000, 132, 0}, {2, 2, 2}};
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+        gemmepi_context_details details;
+        gemmepi_matmul_desc lt = lt_product();
+        int blocks;
+        memset(&details, 0, sizeof details);
+        config.multiprocessors = rows[i].asked, config.routes = 1 << GEMMEPI_ROUTE_FUSED;
+        context = open_fake(&config);
+        CHECK(gemmepi_context_info(context, &details) == GEMMEPI_OK && details.multiprocessors == rows[i].are,
+              "%d: %d", rows[i].asked, details.multiprocessors);
+        blocks = blocks_of(context);
+        CHECK(blocks <= rows[i].are && 2 * blocks > rows[i].are, "%d: %d blocks", rows[i].asked, blocks);
+        gemmepi_destroy(context);
+        nothing_is_left();
+        config.routes = 1 << GEMMEPI_ROUTE_LT;
+        context = open_fake(&config);
+        gpu.lt_multiprocessors = 0;
+        gemmepi_plan_destroy(plan_on(context, &lt, GEMMEPI_ROUTE_LT));
+        CHECK(gpu.lt_multiprocessors == rows[i].told, "%d: cuBLASLt counts on %d", rows[i].asked,
+              gpu.lt_multiprocessors);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+    config.multiprocessors = -1;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT && !context &&
+              strstr(gemmepi_last_error(), "config.multiprocessors is -1"),
+          "%s", gemmepi_last_error());
+}
+
 static void libraries_are_loaded_when_first_needed(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -327,6 +381,7 @@ int main(void) {
     RUN(a_failed_create_leaves_nothing_behind);
     RUN(a_context_gives_everything_back);
     RUN(the_rate_of_memory_is_the_drivers_or_that_of_the_chip);
+    RUN(products_take_no_more_multiprocessors_than_config_says);
     RUN(libraries_are_loaded_when_first_needed);
     RUN(a_child_asks_nothing_of_the_parents_gpu);
 #if !GEMMEPI__WINDOWS

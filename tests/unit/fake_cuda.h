@@ -36,7 +36,8 @@ static struct {
     int device_count;
     int is_capturing;
     int heuristic_answers;
-    int tiles[8]; /* numbers of the first answers' tiles */
+    int tiles[8];           /* numbers of the first answers' tiles */
+    int lt_multiprocessors; /* that cuBLASLt is to count on; 0: it was not told */
     size_t lt_workspace;
     long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
     int refusal;
@@ -685,6 +686,8 @@ FAKE(cublasLtMatmulDescSetAttribute)
     BREAKS("cublasLtMatmulDescSetAttribute");
     if (attribute == GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
         memcpy(desc, value, size);
+    if (attribute == GEMMEPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
+        memcpy(&gpu.lt_multiprocessors, value, size);
     return 0;
 }
 FAKE(cublasLtMatmulDescGetAttribute)

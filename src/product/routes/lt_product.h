@@ -175,6 +175,7 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
     gemmepi__lt_heuristic answers[GEMMEPI__LT_ALGORITHMS];
     gemmepi__lt_preference preference;
     const char *fault = NULL;
+    int32_t most = context->asked_multiprocessors;
     int count = 0, good = 0, i, result;
     memset(product, 0, sizeof *product);
     if (problem->batch > INT_MAX)
@@ -185,6 +186,9 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
         result = gemmepi__lt_describe_scales(lt, problem, use, product);
     if (!result && use == GEMMEPI__LT_WHOLE)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
+    if (!result && most)
+        result =
+            gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &most, sizeof most);
     if (!result)
         result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
     if (!result)
