@@ -6,6 +6,7 @@
        parallel --bench    steps of random data at the sizes of Llama-3-8B: how much faster G GPUs are, and what overlap gives
 
    Options: --gpus G (all there are), --no-overlap, --blocks N (2: a sum of one block of rows runs beside the products of the next),
+   --ctas N (8: multiprocessors that are left to sums while they run beside products; 0: products take all, and sums what NCCL likes),
    --nccl PATH, --host (contexts of the host instead of GPUs, and plain sums), --seed N, --epochs N, --data PATH, --svg PATH;
    with --bench --tokens N, --width N, --hidden N, --steps N (10, of each of five rounds).
    Ranks as processes, on one host or many: --rank R --ranks N --id FILE [--device I]; FILE is new for each run, and all see it.
@@ -50,7 +51,7 @@ static double larger(double a, double b) {
 /* ---- the job, which all ranks read ---- */
 
 typedef struct options {
-    int gpus, is_host, is_bench, overlaps, blocks, seed, epochs, steps, tokens, width, hidden;
+    int gpus, is_host, is_bench, overlaps, blocks, ctas, seed, epochs, steps, tokens, width, hidden;
     int rank, ranks, device, timeout, fails, stalls;
     const char *nccl, *id, *data, *svg;
 } options;
@@ -109,6 +110,8 @@ static void show_progress(const rank *me, const char *what, int done, int count,
 /* Gradients G.. lie behind what they are of by the same distance. */
 enum { W1, B1, W2, B2, GW1, GB1, GW2, GB2, X, PRE, ACT, Y, DY, DPRE, DX, TENSORS };
 enum { FORWARD1, FORWARD2, BACKWARD2, BACKWARD1, UPDATE2, UPDATE1, PRODUCTS };
+/* Of all rows at once, of a block of them, and of a block while a sum runs. */
+enum { WHOLE, IN_BLOCKS, BESIDE_SUMS, PLANS };
 
 typedef struct network {
     rank *me;
@@ -116,7 +119,7 @@ typedef struct network {
     int64_t hidden; /* this rank's, of the job's */
     int64_t line[TENSORS], lines[TENSORS];
     void *at[TENSORS];
-    gemmepi_plan *plans[2][PRODUCTS]; /* for all rows at once, and for a block of them */
+    gemmepi_plan *plans[PLANS][PRODUCTS];
     int overlaps, blocks;
     int learns;   /* products of gradients add to weights and biases, and not to GW1 and so on */
     int is_alone; /* no sums: the dry run */
@@ -195,10 +198,12 @@ static void point(const network *net, int block, gemmepi_matmul_args args[PRODUC
     memcpy(args, is, sizeof is);
 }
 
+/* A sum runs while the second block and those after it are multiplied, and what uses all rows behind the last. */
 static void run(const network *net, int product, int block) {
+    const int plans = !net->overlaps ? WHOLE : block > 0 || product >= UPDATE2 ? BESIDE_SUMS : IN_BLOCKS;
     gemmepi_matmul_args args[PRODUCTS];
     point(net, block, args);
-    check(net->me, gemmepi_run_matmul(net->plans[net->blocks > 1][product], &args[product], net->me->stream));
+    check(net->me, gemmepi_run_matmul(net->plans[plans][product], &args[product], net->me->stream));
 }
 
 /* The block's lines of y or dx become sums over the ranks: on the second stream, as soon as the first has made them. */
@@ -287,15 +292,15 @@ static void open_network(network *net, rank *me) {
     allocate_tensors(net);
     net->learns = net->job->options->is_bench;
     net->is_alone = 1;
-    for (int overlaps = me->all->count > 1; overlaps >= 0; overlaps--) {
+    for (int plans = WHOLE; plans <= (me->all->count > 1 ? BESIDE_SUMS : WHOLE); plans++) {
         gemmepi_matmul_desc descs[PRODUCTS];
-        choose_overlap(net, overlaps);
-        gemmepi_plan **plans = net->plans[net->blocks > 1];
+        choose_overlap(net, plans != WHOLE);
         describe(net, net->blocks, descs);
-        for (int i = 0; i < PRODUCTS && !plans[i]; i++) {
+        for (int i = 0; i < PRODUCTS; i++) {
+            gemmepi_plan **plan = &net->plans[plans][i];
             turn_to(me, "planning");
-            check(me, gemmepi_plan_matmul(me->context, &descs[i], &plans[i]));
-            check(me, gemmepi_plan_prepare(plans[i], me->stream));
+            check(me, gemmepi_plan_matmul(plans == BESIDE_SUMS ? me->beside : me->context, &descs[i], plan));
+            check(me, gemmepi_plan_prepare(*plan, me->stream));
         }
     }
 }
@@ -315,7 +320,7 @@ static void warm_up(network *net) {
 static void close_network(network *net) {
     finish(net->me);
     meet(net->me); /* no GPU reads what is freed here */
-    for (int i = 0; i < 2 * PRODUCTS; i++)
+    for (int i = 0; i < PLANS * PRODUCTS; i++)
         gemmepi_plan_destroy(net->plans[i / PRODUCTS][i % PRODUCTS]);
     for (int i = 0; i < TENSORS; i++)
         check(net->me, gemmepi_free(net->me->context, net->at[i]));
@@ -662,7 +667,7 @@ static void run_with(const cuda_functions *cuda, const nccl_functions *nccl, tas
     const options *o = job->options;
     team all = {
         .driver = cuda, .nccl = nccl, .count = count, .here = here, .patience = o->timeout, .failed = -1};
-    all.work = work, all.job = job, all.id_path = o->id;
+    all.work = work, all.job = job, all.id_path = o->id, all.ctas = o->ctas;
     all.of = allocate((size_t)here, sizeof *all.of);
     all.parts = allocate((size_t)count, sizeof *all.parts);
     pthread_mutex_init(&all.lock, NULL);
@@ -780,7 +785,7 @@ static int number(const char *text, int least) {
 }
 
 static options read_options(int argc, char **argv) {
-    options o = {.overlaps = 1, .blocks = 2, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
+    options o = {.overlaps = 1, .blocks = 2, .ctas = 8, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
     o.tokens = 8192, o.width = 4096, o.hidden = 14336; /* Llama-3-8B's */
     o.rank = o.ranks = o.device = o.fails = o.stalls = -1;
     o.data = "data/digits.csv", o.svg = "parallel.svg";
@@ -789,27 +794,17 @@ static options read_options(int argc, char **argv) {
         int *flag, value; /* that it takes */
         int *number, least;
         const char **text;
-    } known[] = {{"--host", &o.is_host, 1, NULL, 0, NULL},
-                 {"--bench", &o.is_bench, 1, NULL, 0, NULL},
-                 {"--no-overlap", &o.overlaps, 0, NULL, 0, NULL},
-                 {"--gpus", NULL, 0, &o.gpus, 1, NULL},
-                 {"--blocks", NULL, 0, &o.blocks, 1, NULL},
-                 {"--seed", NULL, 0, &o.seed, 1, NULL},
-                 {"--epochs", NULL, 0, &o.epochs, 1, NULL},
-                 {"--steps", NULL, 0, &o.steps, 1, NULL},
-                 {"--tokens", NULL, 0, &o.tokens, 1, NULL},
-                 {"--width", NULL, 0, &o.width, 1, NULL},
-                 {"--hidden", NULL, 0, &o.hidden, 1, NULL},
-                 {"--timeout", NULL, 0, &o.timeout, 1, NULL},
-                 {"--rank", NULL, 0, &o.rank, 0, NULL},
-                 {"--ranks", NULL, 0, &o.ranks, 1, NULL},
-                 {"--device", NULL, 0, &o.device, 0, NULL},
-                 {"--fail", NULL, 0, &o.fails, 0, NULL},
-                 {"--stall", NULL, 0, &o.stalls, 0, NULL},
-                 {"--nccl", NULL, 0, NULL, 0, &o.nccl},
-                 {"--id", NULL, 0, NULL, 0, &o.id},
-                 {"--data", NULL, 0, NULL, 0, &o.data},
-                 {"--svg", NULL, 0, NULL, 0, &o.svg}};
+    } known[] = {{"--host", &o.is_host, 1, NULL, 0, NULL},        {"--bench", &o.is_bench, 1, NULL, 0, NULL},
+                 {"--no-overlap", &o.overlaps, 0, NULL, 0, NULL}, {"--gpus", NULL, 0, &o.gpus, 1, NULL},
+                 {"--blocks", NULL, 0, &o.blocks, 1, NULL},       {"--ctas", NULL, 0, &o.ctas, 0, NULL},
+                 {"--seed", NULL, 0, &o.seed, 1, NULL},           {"--epochs", NULL, 0, &o.epochs, 1, NULL},
+                 {"--steps", NULL, 0, &o.steps, 1, NULL},         {"--tokens", NULL, 0, &o.tokens, 1, NULL},
+                 {"--width", NULL, 0, &o.width, 1, NULL},         {"--hidden", NULL, 0, &o.hidden, 1, NULL},
+                 {"--timeout", NULL, 0, &o.timeout, 1, NULL},     {"--rank", NULL, 0, &o.rank, 0, NULL},
+                 {"--ranks", NULL, 0, &o.ranks, 1, NULL},         {"--device", NULL, 0, &o.device, 0, NULL},
+                 {"--fail", NULL, 0, &o.fails, 0, NULL},          {"--stall", NULL, 0, &o.stalls, 0, NULL},
+                 {"--nccl", NULL, 0, NULL, 0, &o.nccl},           {"--id", NULL, 0, NULL, 0, &o.id},
+                 {"--data", NULL, 0, NULL, 0, &o.data},           {"--svg", NULL, 0, NULL, 0, &o.svg}};
     const int count = (int)(sizeof known / sizeof known[0]);
     for (int i = 1; i < argc; i++) {
         int k = 0;
@@ -875,7 +870,7 @@ static void check_options(options *o, int gpus) {
 static int find_nccl(options *o, nccl_functions *library) {
     char reason[1200] = "";
     const int is_wanted = o->nccl || o->rank >= 0 || (!o->is_host && o->gpus > 1);
-    if (!is_wanted || load_nccl(library, o->nccl, reason, sizeof reason))
+    if (!is_wanted || load_nccl(library, o->nccl, o->overlaps ? o->ctas : 0, reason, sizeof reason))
         return is_wanted;
     if (o->nccl || o->rank >= 0)
         die("NCCL cannot be used", reason);

@@ -140,12 +140,15 @@ static int try_wheels(nccl_functions *to, char *reason, size_t size) {
     return try_wheel(to, "/usr/local", reason, size) || (home && try_wheel(to, path, reason, size));
 }
 
-/* given: a file, or a folder that has it; NULL: the system's, else that of PyPI's wheels. */
-static int load_nccl(nccl_functions *to, const char *given, char *reason, size_t size) {
-    char path[1024];
+/* given: a file, or a folder that has it; NULL: the system's, else that of PyPI's wheels. ctas: of each sum, at most; 0: NCCL's choice. */
+static int load_nccl(nccl_functions *to, const char *given, int ctas, char *reason, size_t size) {
+    char path[1024], most[16];
     /* NVLink multicast stays off, unless the user's environment has it on: NCCL takes multicast memory where the driver says that
        there is some, and fails where a virtual machine or container then does not hand it out. */
     setenv("NCCL_NVLS_ENABLE", "0", 0);
+    snprintf(most, sizeof most, "%d", ctas);
+    if (ctas)
+        setenv("NCCL_MAX_CTAS", most, 0);
     if (!given)
         return try_nccl(to, "libnccl.so.2", reason, size) || try_wheels(to, reason, size);
     snprintf(path, sizeof path, "%s/libnccl.so.2", given);
@@ -162,9 +165,10 @@ typedef struct rank {
     team *all;
     int number, device; /* device -1: the host */
     gemmepi_context *context;
-    gemmepi_stream stream; /* of products */
-    gemmepi_stream sums;   /* the second stream, of sums */
-    void *made, *summed;   /* events: what is to be added up has been made, all sums are there */
+    gemmepi_context *beside; /* whose products leave team.ctas multiprocessors to sums */
+    gemmepi_stream stream;   /* of products */
+    gemmepi_stream sums;     /* the second stream, of sums */
+    void *made, *summed;     /* events: what is to be added up has been made, all sums are there */
     void *communicator;
     pthread_t thread;
     /* under the lock */
@@ -178,6 +182,7 @@ struct team {
     const cuda_functions *driver; /* NULL: contexts of the host */
     const nccl_functions *nccl;   /* NULL: sums in plain loops between threads */
     int count, here;              /* of all processes, and of this one */
+    int ctas;                     /* multiprocessors that a sum takes at most; 0: as many as NCCL likes */
     double patience;              /* seconds without progress, after which a rank has failed */
     const char *id_path;          /* file by which processes share NCCL's id; NULL: one process */
     unique_id id;
@@ -383,13 +388,20 @@ static void connect_ranks(rank *me) {
         remove(all->id_path);
 }
 
-/* A context of gemmepi's, two streams, and the communicator. NCCL works with the device that is current to the thread. Its primary context
+/* One or two contexts of gemmepi's, two streams, and the communicator. NCCL works with the device that is current to the thread. Its primary context
    is kept for the next ranks, until the program ends. */
 static void open_rank(rank *me) {
     const cuda_functions *cuda = me->all->driver;
-    const gemmepi_config config = {.device = cuda ? GEMMEPI_DEVICE(me->device) : GEMMEPI_DEVICE_HOST};
+    gemmepi_config config = {.device = cuda ? GEMMEPI_DEVICE(me->device) : GEMMEPI_DEVICE_HOST};
+    gemmepi_context_details details;
     turn_to(me, "opening its device");
     check(me, gemmepi_create(&config, &me->context));
+    check(me, gemmepi_context_info(me->context, &details));
+    me->beside = me->context;
+    if (me->all->ctas && details.multiprocessors > me->all->ctas) { /* which the host has not */
+        config.multiprocessors = details.multiprocessors - me->all->ctas;
+        check(me, gemmepi_create(&config, &me->beside));
+    }
     check(me, gemmepi_stream_create(me->context, &me->stream));
     if (cuda) {
         int least, greatest;
@@ -423,6 +435,8 @@ static void close_rank(rank *me) {
     } else
         check(me, gemmepi_stream_destroy(me->context, me->sums));
     check(me, gemmepi_stream_destroy(me->context, me->stream));
+    if (me->beside != me->context)
+        gemmepi_destroy(me->beside);
     gemmepi_destroy(me->context);
 }
 
