@@ -3077,6 +3077,150 @@ static double gemmepi__gate_gradient(uint32_t activation, double parameter, doub
   return gemmepi__times_derivative(activation, parameter, first, gate) * last;
 }
 #endif
+/* Element types on the host: to double without loss, from double with one rounding to nearest even. */
+
+#include <math.h>
+
+/* A binary float of 16 bits or fewer. */
+typedef struct gemmepi__float_format {
+  int exponent_bits, mantissa_bits;
+  uint32_t
+    largest; /* code of what is too large: infinity, or the largest number where the type saturates */
+  uint32_t nan;
+  int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
+} gemmepi__float_format;
+
+/* The row of a dtype, or NULL. */
+static const gemmepi__float_format *gemmepi__format_of(int dtype) {
+  static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
+        e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
+  switch (dtype) {
+  case GEMMEPI_F16:
+    return &f16;
+  case GEMMEPI_BF16:
+    return &bf16;
+  case GEMMEPI_E4M3:
+    return &e4m3;
+  case GEMMEPI_E5M2:
+    return &e5m2;
+  default:
+    return NULL;
+  }
+}
+
+static uint32_t gemmepi__encode(const gemmepi__float_format *format, double value) {
+  uint64_t bits, significand, kept, rest, half;
+  int bias = (1 << (format->exponent_bits - 1)) - 1, exponent, shift;
+  uint32_t sign, result;
+  memcpy(&bits, &value, sizeof bits);
+  sign = (uint32_t)(bits >> 63) << (format->exponent_bits + format->mantissa_bits);
+  exponent = (int)((bits >> 52) & 0x7ff) - 1023;
+  significand = bits & (((uint64_t)1 << 52) - 1);
+  if (exponent == 1024)
+    return sign | (significand ? format->nan : format->largest);
+  if (exponent == -1023) /* zero, or a double far below half the smallest result */
+    return sign;
+  significand |= (uint64_t)1 << 52;
+  shift = 52 - format->mantissa_bits + (exponent < 1 - bias ? 1 - bias - exponent : 0);
+  if (shift > 54)
+    return sign;
+  half = (uint64_t)1 << (shift - 1);
+  kept = significand >> shift;
+  rest = significand & (2 * half - 1);
+  kept += rest > half || (rest == half && (kept & 1));
+  /* the leading one of a normal significand counts as one step of the exponent, and so does a carry */
+  result =
+    (uint32_t)kept + (exponent < 1 - bias ? 0 : (uint32_t)(exponent + bias - 1) << format->mantissa_bits);
+  return sign | (result > format->largest ? format->largest : result);
+}
+
+static double gemmepi__decode(const gemmepi__float_format *format, uint32_t code) {
+  int bias = (1 << (format->exponent_bits - 1)) - 1, mantissa_bits = format->mantissa_bits;
+  uint32_t exponent = (code >> mantissa_bits) & ((1u << format->exponent_bits) - 1);
+  uint64_t mantissa = code & ((1u << mantissa_bits) - 1), bits;
+  uint64_t sign = (uint64_t)(code >> (format->exponent_bits + mantissa_bits)) << 63;
+  int highest = exponent == (1u << format->exponent_bits) - 1;
+  double value, unit;
+  if (exponent == 0) { /* mantissa units of the smallest subnormal; a double holds the product exactly */
+    bits = (uint64_t)(1023 + 1 - bias - mantissa_bits) << 52;
+    memcpy(&unit, &bits, sizeof unit);
+    value = (double)mantissa * unit;
+    return sign ? -value : value;
+  }
+  if (!format->special)
+    highest = highest && mantissa == ((uint64_t)1 << mantissa_bits) - 1;
+  bits = highest ? 0x7ff : (uint64_t)exponent + 1023 - (uint64_t)bias;
+  bits = sign | bits << 52 | mantissa << (52 - mantissa_bits);
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
+static int8_t gemmepi__encode_i8(double value) {
+  value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
+  return (int8_t)value;
+}
+
+static int32_t gemmepi__signed(uint32_t bits) {
+  int32_t value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
+static int32_t gemmepi__wrap(double value) {
+  return value > -4611686018427387904.0 && value < 4611686018427387904.0
+       ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
+       : 0;
+}
+
+/* count elements from `first` on, `step` apart, to double. */
+static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count, double *out) {
+  const gemmepi__float_format *format = gemmepi__format_of(dtype);
+  int64_t i;
+  if (dtype == GEMMEPI_F32)
+    for (i = 0; i < count; i++)
+      out[i] = (double)((const float *)base)[first + i * step];
+  else if (dtype == GEMMEPI_F64)
+    for (i = 0; i < count; i++)
+      out[i] = ((const double *)base)[first + i * step];
+  else if (dtype == GEMMEPI_I8)
+    for (i = 0; i < count; i++)
+      out[i] = (double)((const int8_t *)base)[first + i * step];
+  else if (dtype == GEMMEPI_I32)
+    for (i = 0; i < count; i++)
+      out[i] = (double)((const int32_t *)base)[first + i * step];
+  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
+    for (i = 0; i < count; i++)
+      out[i] = gemmepi__decode(format, ((const uint16_t *)base)[first + i * step]);
+  else
+    for (i = 0; i < count; i++)
+      out[i] = gemmepi__decode(format, ((const uint8_t *)base)[first + i * step]);
+}
+
+static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
+  const gemmepi__float_format *format = gemmepi__format_of(dtype);
+  int64_t i;
+  if (dtype == GEMMEPI_F32)
+    for (i = 0; i < count; i++)
+      ((float *)base)[first + i] = (float)values[i];
+  else if (dtype == GEMMEPI_F64)
+    for (i = 0; i < count; i++)
+      ((double *)base)[first + i] = values[i];
+  else if (dtype == GEMMEPI_I8)
+    for (i = 0; i < count; i++)
+      ((int8_t *)base)[first + i] = gemmepi__encode_i8(values[i]);
+  else if (dtype == GEMMEPI_I32)
+    for (i = 0; i < count; i++)
+      ((int32_t *)base)[first + i] = gemmepi__wrap(values[i]);
+  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
+    for (i = 0; i < count; i++)
+      ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(format, values[i]);
+  else
+    for (i = 0; i < count; i++)
+      ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
+}
+
 /* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
 
 /* The fields that hold flags. */
@@ -9658,149 +9802,6 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gemmepi__delete(&allocator, context);
 }
 
-/* Element types on the host: to double without loss, from double with one rounding to nearest even. */
-
-#include <math.h>
-
-/* A binary float of 16 bits or fewer. */
-typedef struct gemmepi__float_format {
-  int exponent_bits, mantissa_bits;
-  uint32_t
-    largest; /* code of what is too large: infinity, or the largest number where the type saturates */
-  uint32_t nan;
-  int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
-} gemmepi__float_format;
-
-/* The row of a dtype, or NULL. */
-static const gemmepi__float_format *gemmepi__format_of(int dtype) {
-  static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
-        e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
-  switch (dtype) {
-  case GEMMEPI_F16:
-    return &f16;
-  case GEMMEPI_BF16:
-    return &bf16;
-  case GEMMEPI_E4M3:
-    return &e4m3;
-  case GEMMEPI_E5M2:
-    return &e5m2;
-  default:
-    return NULL;
-  }
-}
-
-static uint32_t gemmepi__encode(const gemmepi__float_format *format, double value) {
-  uint64_t bits, significand, kept, rest, half;
-  int bias = (1 << (format->exponent_bits - 1)) - 1, exponent, shift;
-  uint32_t sign, result;
-  memcpy(&bits, &value, sizeof bits);
-  sign = (uint32_t)(bits >> 63) << (format->exponent_bits + format->mantissa_bits);
-  exponent = (int)((bits >> 52) & 0x7ff) - 1023;
-  significand = bits & (((uint64_t)1 << 52) - 1);
-  if (exponent == 1024)
-    return sign | (significand ? format->nan : format->largest);
-  if (exponent == -1023) /* zero, or a double far below half the smallest result */
-    return sign;
-  significand |= (uint64_t)1 << 52;
-  shift = 52 - format->mantissa_bits + (exponent < 1 - bias ? 1 - bias - exponent : 0);
-  if (shift > 54)
-    return sign;
-  half = (uint64_t)1 << (shift - 1);
-  kept = significand >> shift;
-  rest = significand & (2 * half - 1);
-  kept += rest > half || (rest == half && (kept & 1));
-  /* the leading one of a normal significand counts as one step of the exponent, and so does a carry */
-  result =
-    (uint32_t)kept + (exponent < 1 - bias ? 0 : (uint32_t)(exponent + bias - 1) << format->mantissa_bits);
-  return sign | (result > format->largest ? format->largest : result);
-}
-
-static double gemmepi__decode(const gemmepi__float_format *format, uint32_t code) {
-  int bias = (1 << (format->exponent_bits - 1)) - 1, mantissa_bits = format->mantissa_bits;
-  uint32_t exponent = (code >> mantissa_bits) & ((1u << format->exponent_bits) - 1);
-  uint64_t mantissa = code & ((1u << mantissa_bits) - 1), bits;
-  uint64_t sign = (uint64_t)(code >> (format->exponent_bits + mantissa_bits)) << 63;
-  int highest = exponent == (1u << format->exponent_bits) - 1;
-  double value, unit;
-  if (exponent == 0) { /* mantissa units of the smallest subnormal; a double holds the product exactly */
-    bits = (uint64_t)(1023 + 1 - bias - mantissa_bits) << 52;
-    memcpy(&unit, &bits, sizeof unit);
-    value = (double)mantissa * unit;
-    return sign ? -value : value;
-  }
-  if (!format->special)
-    highest = highest && mantissa == ((uint64_t)1 << mantissa_bits) - 1;
-  bits = highest ? 0x7ff : (uint64_t)exponent + 1023 - (uint64_t)bias;
-  bits = sign | bits << 52 | mantissa << (52 - mantissa_bits);
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-/* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
-static int8_t gemmepi__encode_i8(double value) {
-  value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
-  return (int8_t)value;
-}
-
-static int32_t gemmepi__signed(uint32_t bits) {
-  int32_t value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-/* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
-static int32_t gemmepi__wrap(double value) {
-  return value > -4611686018427387904.0 && value < 4611686018427387904.0
-       ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
-       : 0;
-}
-
-/* count elements from `first` on, `step` apart, to double. */
-static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count, double *out) {
-  const gemmepi__float_format *format = gemmepi__format_of(dtype);
-  int64_t i;
-  if (dtype == GEMMEPI_F32)
-    for (i = 0; i < count; i++)
-      out[i] = (double)((const float *)base)[first + i * step];
-  else if (dtype == GEMMEPI_F64)
-    for (i = 0; i < count; i++)
-      out[i] = ((const double *)base)[first + i * step];
-  else if (dtype == GEMMEPI_I8)
-    for (i = 0; i < count; i++)
-      out[i] = (double)((const int8_t *)base)[first + i * step];
-  else if (dtype == GEMMEPI_I32)
-    for (i = 0; i < count; i++)
-      out[i] = (double)((const int32_t *)base)[first + i * step];
-  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
-    for (i = 0; i < count; i++)
-      out[i] = gemmepi__decode(format, ((const uint16_t *)base)[first + i * step]);
-  else
-    for (i = 0; i < count; i++)
-      out[i] = gemmepi__decode(format, ((const uint8_t *)base)[first + i * step]);
-}
-
-static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
-  const gemmepi__float_format *format = gemmepi__format_of(dtype);
-  int64_t i;
-  if (dtype == GEMMEPI_F32)
-    for (i = 0; i < count; i++)
-      ((float *)base)[first + i] = (float)values[i];
-  else if (dtype == GEMMEPI_F64)
-    for (i = 0; i < count; i++)
-      ((double *)base)[first + i] = values[i];
-  else if (dtype == GEMMEPI_I8)
-    for (i = 0; i < count; i++)
-      ((int8_t *)base)[first + i] = gemmepi__encode_i8(values[i]);
-  else if (dtype == GEMMEPI_I32)
-    for (i = 0; i < count; i++)
-      ((int32_t *)base)[first + i] = gemmepi__wrap(values[i]);
-  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
-    for (i = 0; i < count; i++)
-      ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(format, values[i]);
-  else
-    for (i = 0; i < count; i++)
-      ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
-}
 #ifndef GEMMEPI_NO_HOST
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
 

@@ -24,8 +24,10 @@
 #include "base/file.h"
 #include "base/dynamic_library.h"
 
-#include "problem/dtype.h"
-#include "problem/activation.h"
+#include "numbers/dtype.h"
+#include "numbers/activation.h"
+#include "numbers/convert.h"
+
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/problem.h"
@@ -57,7 +59,6 @@
 #include "device/kept.h"
 #include "device/destroy.h"
 
-#include "host/convert.h"
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE

@@ -3,7 +3,7 @@
 #define GEMMEPI_PROBLEM_PROBLEM_H
 
 #include "../kernels/params.h"
-#include "dtype.h"
+#include "../numbers/dtype.h"
 #include "epilogue.h"
 
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,

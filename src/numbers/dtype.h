@@ -1,6 +1,6 @@
 /* The table of element types. */
-#ifndef GEMMEPI_PROBLEM_DTYPE_H
-#define GEMMEPI_PROBLEM_DTYPE_H
+#ifndef GEMMEPI_NUMBERS_DTYPE_H
+#define GEMMEPI_NUMBERS_DTYPE_H
 
 #include "../base/platform.h"
 
