@@ -243,7 +243,8 @@ typedef enum gemmepi_dtype {
     GEMMEPI_E4M3 = 5, /* fp8 of 4 exponent and 3 mantissa bits: up to 448, NaN is 0x7f, no infinity    */
     GEMMEPI_E5M2 = 6, /* fp8 of 5 exponent and 2 mantissa bits: up to 57344, the upper half of an F16  */
     GEMMEPI_I8 = 7,
-    GEMMEPI_I32 = 8 /* results of I8 operands, and what is added to them                               */
+    GEMMEPI_I32 = 8, /* results of I8 operands, and what is added to them                              */
+    GEMMEPI_I64 = 9  /* operands of formulas that are only read: labels, seeds                         */
 } gemmepi_dtype;
 
 typedef enum gemmepi_order {
@@ -669,6 +670,84 @@ typedef struct gemmepi_linear_args {
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
 } gemmepi_linear_args;
 
+/* >>formulas */
+
+/* A formula says in text what becomes of the elements of a matrix:
+
+       d = silu(v + bias) * up + residual; ss = row_sum(d * d)
+
+   formula     statement { ';' statement } [ ';' ]
+   statement   name '=' expression
+   expression  c ? a : b    || && !    < <= > >= == !=    + - * /    unary -    function(...)    (...)    number    name
+
+   Precedence is C's, and so are comments. At most 4,096 characters, 1,024 operations, 32 operands with names of up to 60 characters, and
+   64 expressions within one another.
+
+   Names: v is what the formula is applied to, operands have the names that they are given; a name is defined once, before it is used.
+   row, column and item count from 0; rows, columns and depth are the extents. They, and operands in I32 and I64, are whole numbers:
+   exact where they are compared with each other, numbers like others in arithmetic. The names of functions are reserved, and those that
+   begin with d_ or dy_ are for operands alone.
+   Outputs: a statement that assigns d or an output operand writes it, rounded once in its type. Read later, it is the number before
+   that; rounded(x) is x as d stores it.
+
+   Functions: abs min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
+   every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
+   NaN in what is not taken has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
+   mod(a, b) has a's sign, as C's fmod.
+   Widths: an expression is n, n / 2 or 2 n columns wide, and operators want equal widths; what does not change along columns fits any.
+   left(x) and right(x) are the halves, pair(a, b) the way back; even(x), odd(x) and interleave(a, b) likewise of every second column;
+   with a last argument w, a number, left, right and pair are of each group of w columns. A formula has two widths at most and halves of
+   one kind. column counts in the wider of the two, and so does columns.
+   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp, all_sum all_max,
+   each the whole right side of a statement that assigns an output, which no later statement reads. Over nothing: 0, -inf, -inf, and 0.
+   uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
+   (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
+
+   All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
+
+/* What an operand of a formula has an element for. */
+typedef enum gemmepi_operand_kind {
+    GEMMEPI_NUMBER = 1,     /* a double on the host, read by each run */
+    GEMMEPI_SCALAR = 2,     /* one element: [] */
+    GEMMEPI_PER_ROW = 3,    /* one for each row: [m] */
+    GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
+    GEMMEPI_FULL = 5        /* one for each row and column: [m, n] */
+} gemmepi_operand_kind;
+
+/* How many columns an operand PER_COLUMN or FULL has. */
+typedef enum gemmepi_width {
+    GEMMEPI_WIDTH_N = 0,
+    GEMMEPI_WIDTH_HALF = 1,  /* n / 2 */
+    GEMMEPI_WIDTH_DOUBLE = 2 /* 2 n */
+} gemmepi_width;
+
+/* An operand of a formula: an input, which it reads, or an output, which it assigns. */
+typedef struct gemmepi_operand {
+    const char *name;          /* as the formula has it */
+    gemmepi_operand_kind kind; /* never 0 */
+    gemmepi_width width;       /* of PER_COLUMN and FULL */
+
+    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; of reductions
+       F32 (F64), of row_argmax I32 */
+    gemmepi_dtype dtype;
+    int output;                        /* 1: the formula assigns it */
+    int accumulate;                    /* 1, of sums: added to what is there */
+    int64_t ld, batch_stride;          /* as in gemmepi_matrix; a batch_stride of 0 repeats an input over the batch */
+    int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
+    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR */
+    int amax;                          /* 1, of outputs in those: the largest magnitude is written */
+} gemmepi_operand;
+
+/* What gemmepi_derive derives. */
+typedef struct gemmepi_derive_desc {
+    const char *formula;
+    const gemmepi_operand *operands;
+    int operand_count;
+    const char *value; /* what the formula is applied to; NULL: "v" */
+    const char *wrt;   /* names of inputs, the value among them or not, separated by commas: of which gradients are wanted */
+    const char *saved; /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
+} gemmepi_derive_desc;
+
 /* >>work ahead */
 
 /* One problem of any kind: exactly one of the pointers is not NULL. */
@@ -1025,6 +1104,30 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
                                         const gemmepi_tensor *y, gemmepi_stream stream);
 
 #endif
+
+/* >>formulas */
+
+/* The gradient of a formula, as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
+   desc->wrt. It may be read and changed, and parses again.
+   Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
+   snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
+
+   What desc->saved names is read, all else is computed anew from it; refused, where that cannot be. Operands of the kind NUMBER may
+   always be read. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over all; those of
+   FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result. row_max, row_argmax and their
+   kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its kin, inputs with periods, and whole
+   numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says; rounded has 1. Inputs
+   of min and max that are equal share the gradient, clamp passes it at its bounds, and that of abs at 0 is 0.
+   Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size);
+
+/* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
+   Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
+   formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs to, dtype 0
+   but for gradients of FULL inputs, which have the input's, and strides that are 0. Widths count from the n of the formula that was derived:
+   where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
+   The names of what is new belong to the library and hold until this thread's next call. */
+GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 /* >>work ahead */
 
@@ -2689,6 +2792,7 @@ static const gemmepi__dtype_row gemmepi__dtypes[] = {
   {GEMMEPI_E5M2, "E5M2", 1},
   {GEMMEPI_I8, "I8", 1},
   {GEMMEPI_I32, "I32", 4},
+  {GEMMEPI_I64, "I64", 8},
 };
 
 static int gemmepi__is_fp8(int dtype) {
@@ -3219,6 +3323,3372 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
   else
     for (i = 0; i < count; i++)
       ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
+}
+
+/* What formulas are made of: a row for each operator, function and reduction. */
+
+#ifdef GEMMEPI_NO_HOST
+#define GEMMEPI__ON_HOST(function) NULL
+#else
+#define GEMMEPI__ON_HOST(function) function
+#endif
+
+/* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
+ compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
+ derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
+ monotone. */
+/* clang-format off */
+#define GEMMEPI__FORMULA_OPERATIONS(X) \
+  X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, "0", "x ? g : 0", "x ? 0 : g") \
+  X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, "0", "0", NULL) \
+  X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, "0", "0", NULL) \
+  X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, "0", "0", NULL) \
+  X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, "0", "0", NULL) \
+  X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, "0", "0", NULL) \
+  X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, "0", "0", NULL) \
+  X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, "0", "0", NULL) \
+  X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, "0", "0", NULL) \
+  X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, "g", "g", NULL) \
+  X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, "g", "-g", NULL) \
+  X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, "g * y", "g * x", NULL) \
+  X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, "g / y", "-(g * r / y)", NULL) \
+  X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, "-g", NULL, NULL) \
+  X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, "0", NULL, NULL) \
+  X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL) \
+  X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, \
+    "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL) \
+  X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, \
+    "x > y ? g : x == y ? 0.5 * g : 0", "y > x ? g : x == y ? 0.5 * g : 0", NULL) \
+  X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, "x >= y && x <= z ? g : 0", \
+    "x < y && y <= z ? g : 0", "x > z || y > z ? g : 0") \
+  X(EXP,     "exp",     1, 1, 9, 0, exp, "exp(x)", 2, 1, "g * r", NULL, NULL) \
+  X(EXP2,    "exp2",    1, 1, 9, 0, exp2, "exp2(x)", 2, 1, "g * r * 0.69314718055994531", NULL, NULL) \
+  X(EXPM1,   "expm1",   1, 1, 9, 0, expm1, "expm1(x)", 1, 1, "g * exp(x)", NULL, NULL) \
+  X(LOG,     "log",     1, 1, 9, 0, log, "log(x)", 1, 1, "g / x", NULL, NULL) \
+  X(LOG2,    "log2",    1, 1, 9, 0, log2, "log2(x)", 1, 1, "g * 1.4426950408889634 / x", NULL, NULL) \
+  X(LOG1P,   "log1p",   1, 1, 9, 0, log1p, "log1p(x)", 1, 1, "g / (1 + x)", NULL, NULL) \
+  X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, "y == 0 ? 0 : g * y * pow(x, y - 1)", \
+    "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL) \
+  X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, "0.5 * g / r", NULL, NULL) \
+  X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, "-0.5 * g * r / x", NULL, NULL) \
+  X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "sin(x)", 2, 2, "g * cos(x)", NULL, NULL) \
+  X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL) \
+  X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL) \
+  X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, "0", NULL, NULL) \
+  X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, "0", NULL, NULL) \
+  X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, "g", "g * (r - x) / y", NULL) \
+  X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, "g * y", "g * x", "g") \
+  X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, "0", NULL, NULL) \
+  X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, "g", NULL, NULL) \
+  X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, "0", "0", NULL) \
+  X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, NULL, NULL, NULL) \
+  X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, NULL, NULL, NULL) \
+  X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL) \
+  X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL) \
+  X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)
+/* clang-format on */
+
+enum {
+  GEMMEPI__WHOLE_TOO = 1, /* goes with results in I32 */
+  GEMMEPI__IS_TRUTH = 2, /* the result is 0 or 1 */
+  GEMMEPI__COMPARES = 7, /* so is it, and jumps where x is y */
+  GEMMEPI__WAVES = 8, /* not monotone, of slope 1 at most */
+  GEMMEPI__HAS_0 = 16 /* the derivative is 0, which a comment says */
+};
+
+/* The leaves of a graph come first. */
+#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+  GEMMEPI__OP_##name,
+typedef enum gemmepi__op {
+  GEMMEPI__OP_NUMBER, /* node.number */
+  GEMMEPI__OP_VALUE, /* v */
+  GEMMEPI__OP_OPERAND, /* node.place */
+  GEMMEPI__OP_INDEX, /* row and so on: node.place */
+  GEMMEPI__OP_UPSTREAM, /* dy of the output node.place, of gradients that are being made */
+  GEMMEPI__LEAVES,
+  GEMMEPI__BEFORE_OPERATIONS = GEMMEPI__LEAVES - 1,
+  GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_NAME) GEMMEPI__OPS
+} gemmepi__op;
+#undef GEMMEPI__OP_NAME
+
+typedef struct gemmepi__operation_of_formula {
+  const char *name;
+  int least, most, precedence, traits;
+  double (*host)(double x);
+  const char *device;
+  double ulps_f32, ulps_f64;
+  const char *derivatives[3];
+} gemmepi__operation_of_formula;
+
+#ifndef GEMMEPI_NO_HOST
+static double gemmepi__rsqrt(double x) {
+  return 1 / sqrt(x);
+}
+#endif
+
+#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+  {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, {dx, dy, dz}},
+static const gemmepi__operation_of_formula gemmepi__formula_operations[] = {
+  GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_ROW)};
+#undef GEMMEPI__OP_ROW
+
+/* Of an op that is no leaf. */
+static const gemmepi__operation_of_formula *gemmepi__operation_of(int op) {
+  return &gemmepi__formula_operations[op - GEMMEPI__LEAVES];
+}
+
+/* row and so on, in the order of node.place */
+enum {
+  GEMMEPI__INDEX_ROW,
+  GEMMEPI__INDEX_COLUMN,
+  GEMMEPI__INDEX_ITEM,
+  GEMMEPI__INDEX_ROWS,
+  GEMMEPI__INDEX_COLUMNS,
+  GEMMEPI__INDEX_DEPTH,
+  GEMMEPI__INDICES
+};
+static const char *const gemmepi__index_names[GEMMEPI__INDICES] = {"row",  "column",  "item",
+        "rows", "columns", "depth"};
+
+/* Over what a reduction goes is the kind of the output that takes it. */
+typedef enum gemmepi__reduction_op {
+  GEMMEPI__REDUCE_SUM,
+  GEMMEPI__REDUCE_MAX,
+  GEMMEPI__REDUCE_LOGSUMEXP,
+  GEMMEPI__REDUCE_ARGMAX
+} gemmepi__reduction_op;
+
+typedef struct gemmepi__reduction {
+  const char *name;
+  gemmepi_operand_kind kind;
+  gemmepi__reduction_op op;
+} gemmepi__reduction;
+
+/* The first stands for none. */
+static const gemmepi__reduction gemmepi__reductions[] = {
+  {"", GEMMEPI_FULL, GEMMEPI__REDUCE_SUM},
+  {"row_sum", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_SUM},
+  {"row_max", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_MAX},
+  {"row_logsumexp", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_LOGSUMEXP},
+  {"row_argmax", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_ARGMAX},
+  {"column_sum", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_SUM},
+  {"column_max", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_MAX},
+  {"column_logsumexp", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_LOGSUMEXP},
+  {"all_sum", GEMMEPI_SCALAR, GEMMEPI__REDUCE_SUM},
+  {"all_max", GEMMEPI_SCALAR, GEMMEPI__REDUCE_MAX},
+};
+
+/* by gemmepi_operand_kind */
+static const char *const gemmepi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
+/* Numbers as text, whatever the program's locale is. */
+
+enum { GEMMEPI__NUMBER_SIZE = 40 }; /* 17 digits, sign, exponent, and a point of several bytes */
+
+static int gemmepi__is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* The length of the number at the beginning of text: digits with a point or not, and an exponent or not; 0: there is none. */
+static size_t gemmepi__number_length(const char *text) {
+  size_t at = 0, digits = 0, exponent;
+  for (; gemmepi__is_digit(text[at]); at++)
+    digits++;
+  if (text[at] == '.')
+    for (at++; gemmepi__is_digit(text[at]); at++)
+      digits++;
+  if (digits == 0)
+    return 0;
+  if (text[at] == 'e' || text[at] == 'E') {
+    exponent = at + 1 + (text[at + 1] == '+' || text[at + 1] == '-');
+    if (gemmepi__is_digit(text[exponent]))
+      for (at = exponent; gemmepi__is_digit(text[at]);)
+        at++;
+  }
+  return at;
+}
+
+/* The number of so many characters, fewer than 1000. */
+static double gemmepi__number_of(const char *text, size_t length) {
+  char local[1024], half[GEMMEPI__NUMBER_SIZE];
+  size_t i, at = 0, point;
+  snprintf(half, sizeof half, "%.1f", 0.5); /* what stands between the digits is this locale's point */
+  point = strlen(half) - 2;
+  for (i = 0; i < length && at + point < sizeof local - 1; i++)
+    if (text[i] == '.') {
+      memcpy(local + at, half + 1, point);
+      at += point;
+    } else {
+      local[at++] = text[i];
+    }
+  local[at] = 0;
+  return strtod(local, NULL);
+}
+
+/* In as few digits as read back to the same bits. */
+static void gemmepi__print_number(char text[GEMMEPI__NUMBER_SIZE], double number) {
+  char *from, *to = text;
+  int digits, in_point = 0;
+  for (digits = 1; digits <= 17; digits++) {
+    snprintf(text, GEMMEPI__NUMBER_SIZE, "%.*g", digits, number);
+    if (strtod(text, NULL) == number)
+      break;
+  }
+  for (from = text; *from; from++)
+    if (gemmepi__is_digit(*from) || *from == '-' || *from == '+' || *from == 'e') {
+      *to++ = *from;
+      in_point = 0;
+    } else if (!in_point) {
+      *to++ = '.';
+      in_point = 1;
+    }
+  *to = 0;
+}
+/* A formula's graph while it is made: nodes in an order in which all that a node is made of comes before it, each there once. */
+
+enum {
+  GEMMEPI__FORMULA_CHARACTERS = 4096,
+  GEMMEPI__FORMULA_OPERANDS = 32,
+  GEMMEPI__FORMULA_DEPTH = 64,
+  GEMMEPI__FORMULA_NODES = 1024, /* that are operations */
+  GEMMEPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
+  GEMMEPI__FORMULA_NAME = 60, /* characters of an operand's name */
+  GEMMEPI__GRAPH_NODES = GEMMEPI__FORMULA_NODES + GEMMEPI__FORMULA_LEAVES,
+  GEMMEPI__GRAPH_BUCKETS = 1024
+};
+
+/* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
+ columns. */
+enum { GEMMEPI__ANY, GEMMEPI__NARROW, GEMMEPI__WIDE };
+
+/* What a node's values are: numbers of the accumulator, 0 or 1, or whole numbers that are read and compared exactly. */
+enum { GEMMEPI__OF_NUMBERS, GEMMEPI__OF_TRUTH, GEMMEPI__OF_WHOLE };
+
+/* Which columns belong together in a formula with halves. */
+enum { GEMMEPI__NO_HALVES, GEMMEPI__LEFT_RIGHT, GEMMEPI__EVEN_ODD };
+
+typedef struct gemmepi__node {
+  uint8_t op, type, width, unused;
+  int16_t args[3]; /* -1: none */
+  int16_t place; /* operand, index, activation or upstream */
+  int32_t unused_too; /* so that all bytes are fields: nodes are compared by them */
+  double number;
+} gemmepi__node;
+
+/* What a formula is parsed for. */
+typedef struct gemmepi__formula_desc {
+  const char *text;
+  const gemmepi_operand *operands;
+  int operand_count;
+  const char *value, *result; /* NULL: "v" and "d" */
+  int without_value; /* 1: there is no v */
+  int without_result; /* 1: there is no D */
+  gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
+} gemmepi__formula_desc;
+
+/* An output: of an operand, or, the last, D. */
+typedef struct gemmepi__assigned {
+  int16_t node; /* -1: not yet */
+  int16_t reduction;
+} gemmepi__assigned;
+
+typedef struct gemmepi__graph {
+  const gemmepi__formula_desc *desc;
+  int count, operations;
+  int simplifies; /* 1: also where that is exact for finite numbers alone */
+  int mode, n_width; /* of halves; whether n is NARROW or WIDE */
+  int64_t group; /* columns of a group; 0: all are one */
+  gemmepi__assigned assigned[GEMMEPI__FORMULA_OPERANDS + 1];
+  int16_t next[GEMMEPI__GRAPH_NODES], buckets[GEMMEPI__GRAPH_BUCKETS];
+  gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
+  int names
+    [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
+} gemmepi__graph;
+
+static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_desc *desc, int n_width) {
+  int i;
+  graph->desc = desc;
+  graph->count = graph->operations = graph->simplifies = 0;
+  graph->mode = GEMMEPI__NO_HALVES;
+  graph->group = 0;
+  graph->n_width = n_width;
+  for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
+    graph->buckets[i] = -1;
+  for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
+    graph->assigned[i].node = -1, graph->assigned[i].reduction = 0;
+}
+
+static gemmepi__node gemmepi__node_of(int op, int x, int y, int z) {
+  gemmepi__node node;
+  memset(&node, 0, sizeof node);
+  node.op = (uint8_t)op;
+  node.args[0] = (int16_t)x;
+  node.args[1] = (int16_t)y;
+  node.args[2] = (int16_t)z;
+  return node;
+}
+
+static int gemmepi__same_node(const gemmepi__node *x, const gemmepi__node *y) {
+  return memcmp(x, y, sizeof *x) == 0;
+}
+
+/* The node's number: of one that is there, or a new one; -1: there is no room. */
+static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
+  uint64_t hash = GEMMEPI__HASH_START;
+  int bucket, i;
+  hash = gemmepi__hash_word(gemmepi__hash(node, sizeof *node), hash);
+  bucket = (int)(hash % GEMMEPI__GRAPH_BUCKETS);
+  for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
+    if (gemmepi__same_node(&graph->nodes[i], node))
+      return i;
+  if (graph->count == GEMMEPI__GRAPH_NODES || (node->op >= GEMMEPI__LEAVES && graph->operations == GEMMEPI__FORMULA_NODES))
+    return -1;
+  graph->operations += node->op >= GEMMEPI__LEAVES;
+  i = graph->count++;
+  graph->nodes[i] = *node;
+  graph->names[i] = -1;
+  graph->next[i] = graph->buckets[bucket];
+  graph->buckets[bucket] = (int16_t)i;
+  return i;
+}
+
+static int gemmepi__number(gemmepi__graph *graph, double number) {
+  gemmepi__node node = gemmepi__node_of(GEMMEPI__OP_NUMBER, -1, -1, -1);
+  node.number = number;
+  return gemmepi__intern(graph, &node);
+}
+
+/* >>folding */
+
+static int gemmepi__is_number(const gemmepi__graph *graph, int node) {
+  return node >= 0 && graph->nodes[node].op == GEMMEPI__OP_NUMBER;
+}
+
+static int gemmepi__is_the_number(const gemmepi__graph *graph, int node, double number) {
+  return gemmepi__is_number(graph, node) && graph->nodes[node].number == number;
+}
+
+/* Whether F32, and so every accumulator but I32, holds it. */
+static int gemmepi__f32_holds(double x) {
+  return x <= FLT_MAX && x >= -FLT_MAX && (double)(float)x == x;
+}
+
+/* 1 where *out is what the operation gives of these numbers, in F32, F64 and exact arithmetic alike. */
+static int gemmepi__fold_arithmetic(int op, double x, double y, double *out) {
+  switch (op) {
+  case GEMMEPI__OP_NEG:
+    *out = -x;
+    return 1;
+  case GEMMEPI__OP_ADD:
+  case GEMMEPI__OP_SUB:
+    y = op == GEMMEPI__OP_SUB ? -y : y;
+    *out = x + y;
+    return *out - x == y && *out - y == x;
+  case GEMMEPI__OP_MUL:
+    *out = x * y;
+    return *out != 0 || x == 0 || y == 0;
+  case GEMMEPI__OP_DIV:
+    *out = y != 0 ? x / y : 0;
+    return y != 0 && *out * y == x;
+  default:
+    return 0;
+  }
+}
+
+static int gemmepi__fold_truth(int op, double x, double y, double *out) {
+  switch (op) {
+  case GEMMEPI__OP_OR:
+    *out = x != 0 || y != 0;
+    return 1;
+  case GEMMEPI__OP_AND:
+    *out = x != 0 && y != 0;
+    return 1;
+  case GEMMEPI__OP_EQ:
+    *out = x == y;
+    return 1;
+  case GEMMEPI__OP_NE:
+    *out = x != y;
+    return 1;
+  case GEMMEPI__OP_LT:
+    *out = x < y;
+    return 1;
+  case GEMMEPI__OP_LE:
+    *out = x <= y;
+    return 1;
+  case GEMMEPI__OP_GT:
+    *out = x > y;
+    return 1;
+  case GEMMEPI__OP_GE:
+    *out = x >= y;
+    return 1;
+  case GEMMEPI__OP_NOT:
+    *out = x == 0;
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* An operation of numbers alone, or c ? x : y of a number c; -1: it stays. */
+static int gemmepi__fold(gemmepi__graph *graph, const gemmepi__node *node) {
+  double x, y = 0, out;
+  int of_whole = graph->desc->accumulator == GEMMEPI_I32;
+  if (!gemmepi__is_number(graph, node->args[0]))
+    return -1;
+  x = graph->nodes[node->args[0]].number;
+  if (!gemmepi__f32_holds(x))
+    return node->op == GEMMEPI__OP_NEG ? gemmepi__number(graph, -x) : -1;
+  if (node->op == GEMMEPI__OP_SELECT)
+    return graph->nodes[node->args[1]].width == graph->nodes[node->args[2]].width
+        ? node->args[x != 0 ? 1 : 2]
+        : -1;
+  if (node->args[1] >= 0) {
+    if (!gemmepi__is_number(graph, node->args[1]) || node->args[2] >= 0)
+      return -1;
+    y = graph->nodes[node->args[1]].number;
+    if (!gemmepi__f32_holds(y))
+      return -1;
+  }
+  if (gemmepi__fold_truth(node->op, x, y, &out))
+    return gemmepi__number(graph, out);
+  if (!gemmepi__fold_arithmetic(node->op, x, y, &out) || !gemmepi__f32_holds(out) ||
+    (of_whole && (out < -2147483648.0 || out > 2147483647.0)))
+    return -1;
+  return gemmepi__number(graph, out);
+}
+
+/* >>simplifying, of gradients: as of finite numbers, and a sum of -0 and 0 may be either */
+
+static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z);
+
+static int gemmepi__is_op(const gemmepi__graph *graph, int node, int op) {
+  return node >= 0 && graph->nodes[node].op == op;
+}
+
+static int gemmepi__negative(gemmepi__graph *graph, int x) {
+  return gemmepi__make(graph, GEMMEPI__OP_NEG, x, -1, -1);
+}
+
+static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
+  const gemmepi__node *nodes = graph->nodes;
+  int first;
+  if (gemmepi__is_the_number(graph, x, 0))
+    return y;
+  if (gemmepi__is_the_number(graph, y, 0))
+    return x;
+  if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, x, nodes[y].args[0], -1);
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, y, nodes[x].args[0], -1);
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) && gemmepi__is_op(graph, y, GEMMEPI__OP_BOTH)) {
+    first = gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[0], nodes[y].args[0], -1);
+    return gemmepi__make(graph, GEMMEPI__OP_BOTH, first,
+      gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1), -1);
+  }
+  return -1;
+}
+
+static int gemmepi__simplify_product(gemmepi__graph *graph, int x, int y) {
+  if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+    return x;
+  if (gemmepi__is_the_number(graph, y, 0) || gemmepi__is_the_number(graph, x, 1))
+    return y;
+  if (gemmepi__is_the_number(graph, x, -1))
+    return gemmepi__negative(graph, y);
+  if (gemmepi__is_the_number(graph, y, -1))
+    return gemmepi__negative(graph, x);
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+    return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, graph->nodes[x].args[0], y, -1));
+  if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
+    return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, x, graph->nodes[y].args[0], -1));
+  return -1;
+}
+
+/* What the operation comes to; -1: it stays. */
+static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *node) {
+  const gemmepi__node *nodes = graph->nodes;
+  int x = node->args[0], y = node->args[1];
+  switch (node->op) {
+  case GEMMEPI__OP_ADD:
+    return gemmepi__simplify_sum(graph, x, y);
+  case GEMMEPI__OP_SUB:
+    if (gemmepi__is_the_number(graph, y, 0))
+      return x;
+    if (gemmepi__is_the_number(graph, x, 0))
+      return gemmepi__negative(graph, y);
+    return gemmepi__is_op(graph, y, GEMMEPI__OP_NEG)
+        ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, nodes[y].args[0], -1)
+        : -1;
+  case GEMMEPI__OP_MUL:
+    return gemmepi__simplify_product(graph, x, y);
+  case GEMMEPI__OP_DIV:
+    if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+      return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, nodes[x].args[0], y, -1));
+    return gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1) ? x : -1;
+  case GEMMEPI__OP_NEG:
+    if (gemmepi__is_op(graph, x, GEMMEPI__OP_SUB))
+      return gemmepi__make(graph, GEMMEPI__OP_SUB, nodes[x].args[1], nodes[x].args[0], -1);
+    return gemmepi__is_op(graph, x, GEMMEPI__OP_NEG) ? nodes[x].args[0] : -1;
+  case GEMMEPI__OP_SELECT:
+    return y == node->args[2] ? y : -1;
+  case GEMMEPI__OP_BOTH:
+    return gemmepi__is_the_number(graph, x, 0) && x == y ? x : -1;
+  case GEMMEPI__OP_FIRST:
+  case GEMMEPI__OP_SECOND:
+    return gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) ? nodes[x].args[node->op == GEMMEPI__OP_SECOND]
+        : -1;
+  default:
+    return -1;
+  }
+}
+
+/* >>nodes of nodes */
+
+/* The width of what an operation makes of these arguments; -1: they are of different widths. */
+static int gemmepi__joint_width(const gemmepi__graph *graph, const gemmepi__node *node) {
+  int i, width, joint = GEMMEPI__ANY;
+  for (i = 0; i < 3; i++) {
+    width = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
+    if (width && joint && width != joint)
+      return -1;
+    joint = width ? width : joint;
+  }
+  switch (node->op) {
+  case GEMMEPI__OP_FIRST:
+  case GEMMEPI__OP_SECOND:
+    return joint == GEMMEPI__NARROW ? -1 : joint ? (int)GEMMEPI__NARROW : (int)GEMMEPI__ANY;
+  case GEMMEPI__OP_BOTH:
+    return joint == GEMMEPI__WIDE ? -1 : GEMMEPI__WIDE;
+  case GEMMEPI__OP_UNIFORM:
+    return GEMMEPI__WIDE;
+  default:
+    return joint;
+  }
+}
+
+static int gemmepi__result_type(const gemmepi__graph *graph, const gemmepi__node *node) {
+  if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return graph->nodes[node->args[0]].type;
+  return gemmepi__operation_of(node->op)->traits & GEMMEPI__IS_TRUTH ? GEMMEPI__OF_TRUTH
+        : GEMMEPI__OF_NUMBERS;
+}
+
+/* The node with type and width filled in, or what it comes to. -1: there is no room, or an argument is -1; -2: widths differ. */
+static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
+  int width = gemmepi__joint_width(graph, node), found;
+  if (width < 0)
+    return -2;
+  if ((node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND) && width == GEMMEPI__ANY)
+    return node->args[0];
+  found = gemmepi__fold(graph, node);
+  if (found < 0 && graph->simplifies)
+    found = gemmepi__simplify_node(graph, node);
+  if (found >= 0)
+    return found;
+  node->width = (uint8_t)width;
+  node->type = (uint8_t)gemmepi__result_type(graph, node);
+  return gemmepi__intern(graph, node);
+}
+
+/* An operation of nodes that fit; -1: there is no room. */
+static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z) {
+  gemmepi__node node = gemmepi__node_of(op, x, y, z);
+  int least = gemmepi__operation_of(op)->least;
+  if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0))
+    return -1;
+  return gemmepi__finish(graph, &node);
+}
+/* The rules for the operands of a formula, before its text is looked at. */
+
+static int gemmepi__is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Of the name at the beginning of text; 0: there is none. */
+static size_t gemmepi__name_length(const char *text) {
+  size_t length = 0;
+  if (gemmepi__is_letter(text[0]))
+    while (gemmepi__is_letter(text[length]) || gemmepi__is_digit(text[length]))
+      length++;
+  return length;
+}
+
+/* Whether a name of that length, which need not end there, is this one. */
+static int gemmepi__is_name(const char *at, size_t length, const char *name) {
+  return strlen(name) == length && memcmp(at, name, length) == 0;
+}
+
+/* The row of an activation by its name in small letters, -1: none. NONE has no name here. */
+static int gemmepi__activation_called(const char *at, size_t length) {
+  size_t i, c;
+  for (i = 1; i < GEMMEPI__COUNT(gemmepi__activations); i++) {
+    const char *name = gemmepi__activations[i].name;
+    for (c = 0; c < length && name[c]; c++)
+      if (at[c] != (name[c] >= 'A' && name[c] <= 'Z' ? (char)(name[c] - 'A' + 'a') : name[c]))
+        break;
+    if (c == length && !name[c])
+      return (int)i;
+  }
+  return -1;
+}
+
+static int gemmepi__reduction_called(const char *at, size_t length) {
+  size_t i;
+  for (i = 1; i < GEMMEPI__COUNT(gemmepi__reductions); i++)
+    if (gemmepi__is_name(at, length, gemmepi__reductions[i].name))
+      return (int)i;
+  return 0;
+}
+
+static int gemmepi__index_called(const char *at, size_t length) {
+  int i;
+  for (i = 0; i < GEMMEPI__INDICES; i++)
+    if (gemmepi__is_name(at, length, gemmepi__index_names[i]))
+      return i;
+  return -1;
+}
+
+/* A function that is no activation, and how halves are made: the mode is that of the second names of left, right and pair. */
+static int gemmepi__function_called(const char *at, size_t length, int *mode) {
+  static const char *const second[] = {"even", "odd", "interleave"};
+  int op;
+  *mode = GEMMEPI__LEFT_RIGHT;
+  for (op = GEMMEPI__LEAVES; op < GEMMEPI__OPS; op++)
+    if (gemmepi__operation_of(op)->precedence == 9 && op != GEMMEPI__OP_ACTIVATE &&
+      op != GEMMEPI__OP_DERIVE && gemmepi__is_name(at, length, gemmepi__operation_of(op)->name))
+      return op;
+  *mode = GEMMEPI__EVEN_ODD;
+  for (op = 0; op < 3; op++)
+    if (gemmepi__is_name(at, length, second[op]))
+      return GEMMEPI__OP_FIRST + op;
+  return -1;
+}
+
+/* Whether a name stands for something of the language. */
+static int gemmepi__is_reserved(const char *at, size_t length) {
+  int mode;
+  return gemmepi__function_called(at, length, &mode) >= 0 || gemmepi__activation_called(at, length) >= 0 ||
+     (length > 2 && memcmp(at, "d_", 2) == 0 && gemmepi__activation_called(at + 2, length - 2) >= 0) ||
+     gemmepi__reduction_called(at, length) || gemmepi__index_called(at, length) >= 0;
+}
+
+static const char *gemmepi__value_name(const gemmepi__formula_desc *desc) {
+  return desc->value ? desc->value : "v";
+}
+
+static const char *gemmepi__result_name(const gemmepi__formula_desc *desc) {
+  return desc->result ? desc->result : "d";
+}
+
+/* Whether the formula is given a name, by what field. */
+static const char *gemmepi__who_is_called(const gemmepi__formula_desc *desc, const char *name, int before) {
+  int i;
+  if (!desc->without_value && strcmp(name, gemmepi__value_name(desc)) == 0)
+    return "the value";
+  if (!desc->without_result && strcmp(name, gemmepi__result_name(desc)) == 0)
+    return "the result";
+  for (i = 0; i < before; i++)
+    if (strcmp(name, desc->operands[i].name) == 0)
+      return "an operand before it";
+  return NULL;
+}
+
+static gemmepi_status gemmepi__check_given_name(const char *field, int index, const char *name) {
+  char where[64];
+  size_t length = name ? gemmepi__name_length(name) : 0;
+  snprintf(where, sizeof where, index < 0 ? "desc.%s" : "desc.%s[%d].name", field, index);
+  if (!name || length == 0 || name[length])
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit",
+      where, name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
+  if (length > GEMMEPI__FORMULA_NAME)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
+      (int)length, GEMMEPI__FORMULA_NAME);
+  if (gemmepi__is_reserved(name, length))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: take another", where, name);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__refuse_operand(const gemmepi__formula_desc *desc, int i, const char *field,
+  long long value, const char *accepted) {
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i, field,
+    desc->operands[i].name, value, accepted);
+}
+
+/* The dtypes of which an operand may be, as bits. */
+static unsigned gemmepi__types_of_operand(const gemmepi__formula_desc *desc, const gemmepi_operand *operand) {
+  unsigned whole = operand->output ? 0 : 1u << GEMMEPI_I32 | 1u << GEMMEPI_I64;
+  if (operand->kind == GEMMEPI_NUMBER)
+    return 1u << GEMMEPI_F64;
+  if (desc->accumulator == GEMMEPI_I32)
+    return whole | 1u << GEMMEPI_I32;
+  if (operand->output)
+    whole = 1u << GEMMEPI_I32; /* of row_argmax */
+  if (desc->accumulator == GEMMEPI_F64)
+    return whole | 1u << GEMMEPI_F64;
+  return whole | 1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 |
+     1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8;
+}
+
+static gemmepi_status gemmepi__check_type_of_operand(const gemmepi__formula_desc *desc, int i) {
+  const gemmepi_operand *operand = &desc->operands[i];
+  unsigned accepted = gemmepi__types_of_operand(desc, operand);
+  char names[96];
+  gemmepi__text text = gemmepi__text_in(names, sizeof names);
+  int dtype;
+  if (operand->dtype == GEMMEPI_DTYPE_DEFAULT || (gemmepi__dtype_is_known(operand->dtype) && accepted >> operand->dtype & 1))
+    return GEMMEPI_OK;
+  for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
+    if (accepted >> dtype & 1)
+      gemmepi__append(&text, "%s%s", text.length ? ", " : "", gemmepi__dtype((gemmepi_dtype)dtype)->name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.operands[%d].dtype (of %s) is %s (%d); accepted here: %s", i, operand->name,
+    gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype",
+    (int)operand->dtype, names);
+}
+
+static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_desc *desc, int i) {
+  const gemmepi_operand *o = &desc->operands[i];
+  int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL;
+  if (o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL)
+    return gemmepi__refuse_operand(desc, i, "kind", o->kind, "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
+  if (o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_columns))
+    return gemmepi__refuse_operand(desc, i, "width", o->width, has_columns ? "accepted are 0 (n), 1 (n / 2) and 2 (2 n)"
+      : "PER_COLUMN and FULL alone have one: leave it 0");
+  if (o->output != 0 && (o->output != 1 || o->kind == GEMMEPI_NUMBER))
+    return gemmepi__refuse_operand(desc, i, "output", o->output, "accepted are 0 and 1, of a NUMBER 0 alone");
+  if (o->accumulate != 0 && (o->accumulate != 1 || !o->output))
+    return gemmepi__refuse_operand(desc, i, "accumulate", o->accumulate, "accepted are 0 and, of outputs, 1");
+  if (o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL))
+    return gemmepi__refuse_operand(desc, i, "ld", (long long)o->ld, o->ld < 0 ? "it must not be negative"
+      : "FULL operands alone have one: leave it 0");
+  if (o->batch_stride < 0 || (o->batch_stride && o->kind == GEMMEPI_NUMBER))
+    return gemmepi__refuse_operand(desc, i, "batch_stride", (long long)o->batch_stride,
+      "it must not be negative, and of a NUMBER 0");
+  if (o->row_period < 0 || o->column_period < 0 ||
+    ((o->row_period || o->column_period) && (o->output || o->kind <= GEMMEPI_SCALAR)) ||
+    (o->row_period && o->kind == GEMMEPI_PER_COLUMN) || (o->column_period && o->kind == GEMMEPI_PER_ROW))
+    return gemmepi__refuse_operand(desc, i, o->row_period ? "row_period" : "column_period",
+      (long long)(o->row_period ? o->row_period : o->column_period),
+      "inputs alone have periods, along axes that they have, none negative");
+  if (o->amax != 0 && (o->amax != 1 || !o->output || !gemmepi__takes_scale(o->dtype)))
+    return gemmepi__refuse_operand(desc, i, "amax", o->amax, "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
+  if (o->scale.mode != GEMMEPI_SCALE_NONE && (o->scale.mode != GEMMEPI_SCALE_TENSOR || !gemmepi__takes_scale(o->dtype)))
+    return gemmepi__refuse_operand(desc, i, "scale.mode", o->scale.mode,
+      "accepted are 0 and, of E4M3, E5M2 and I8, GEMMEPI_SCALE_TENSOR (1)");
+  return GEMMEPI_OK;
+}
+
+/* All that can be said without the text. */
+static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *desc) {
+  gemmepi_status status = GEMMEPI_OK;
+  const char *who;
+  int i;
+  if (!desc->text)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
+  if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__FORMULA_OPERANDS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
+      desc->operand_count, GEMMEPI__FORMULA_OPERANDS);
+  if (desc->operand_count && !desc->operands)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  if (!desc->without_value)
+    status = gemmepi__check_given_name("formula_value", -1, gemmepi__value_name(desc));
+  if (!status && !desc->without_result)
+    status = gemmepi__check_given_name("formula_result", -1, gemmepi__result_name(desc));
+  if (!status && !desc->without_value && !desc->without_result &&
+    strcmp(gemmepi__value_name(desc), gemmepi__result_name(desc)) == 0)
+    status =
+      gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula_value and desc.formula_result are both %s",
+        gemmepi__value_name(desc));
+  for (i = 0; i < desc->operand_count && !status; i++) {
+    status = gemmepi__check_given_name("operands", i, desc->operands[i].name);
+    who = status ? NULL : gemmepi__who_is_called(desc, desc->operands[i].name, i);
+    if (who)
+      status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].name is %s, as %s is called",
+        i, desc->operands[i].name, who);
+    if (!status)
+      status = gemmepi__check_fields_of_operand(desc, i);
+    if (!status)
+      status = gemmepi__check_type_of_operand(desc, i);
+  }
+  return status;
+}
+/* Text to graph. The first mistake ends it, with a sentence that tells where. */
+
+typedef struct gemmepi__local {
+  const char *name;
+  int16_t length, node;
+} gemmepi__local;
+
+typedef struct gemmepi__parser {
+  gemmepi__graph *graph;
+  const char *text;
+  size_t at, token; /* where the next character is, and where the last token began */
+  int depth;
+  int is_of_widths; /* the mistake is one that may be none for an n of the other width */
+  const int16_t *rule; /* of a derivative's rule: the nodes of x, y, z, r and g; else NULL */
+  int local_count;
+  gemmepi__local locals[GEMMEPI__FORMULA_CHARACTERS / 4];
+} gemmepi__parser;
+
+/* Notes "desc.formula, column 17: " and the rest; -1. */
+GEMMEPI__PRINTF(3, 4)
+static int gemmepi__refuse(const gemmepi__parser *p, size_t at, const char *format, ...) {
+  char what[512], line[32] = "";
+  size_t i, start = 0;
+  int lines = 1;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  for (i = 0; i < at; i++)
+    if (p->text[i] == '\n')
+      lines++, start = i + 1;
+  if (lines > 1)
+    snprintf(line, sizeof line, "line %d, ", lines);
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula, %scolumn %d: %s", line, (int)(at - start) + 1, what);
+  return -1;
+}
+
+/* >>tokens */
+
+/* Over blanks and comments, to the next token, whose place is noted. 0: a comment has no end. */
+static int gemmepi__skip_blanks(gemmepi__parser *p) {
+  const char *t = p->text;
+  for (;;) {
+    while (t[p->at] == ' ' || t[p->at] == '\t' || t[p->at] == '\n' || t[p->at] == '\r')
+      p->at++;
+    p->token = p->at;
+    if (t[p->at] != '/' || (t[p->at + 1] != '/' && t[p->at + 1] != '*'))
+      return 1;
+    if (t[p->at + 1] == '/') {
+      while (t[p->at] && t[p->at] != '\n')
+        p->at++;
+    } else {
+      const char *end = strstr(t + p->at + 2, "*/");
+      if (!end)
+        return 0;
+      p->at = (size_t)(end - t) + 2;
+    }
+  }
+}
+
+/* Takes this sign if it is the next token. */
+static int gemmepi__take(gemmepi__parser *p, const char *sign) {
+  size_t length = strlen(sign);
+  if (!gemmepi__skip_blanks(p) || strncmp(p->text + p->at, sign, length) != 0)
+    return 0;
+  p->at += length;
+  return 1;
+}
+
+/* What stands there, for a sentence. */
+static const char *gemmepi__found(const gemmepi__parser *p, char *room, size_t size) {
+  const char *at = p->text + p->token;
+  size_t length = gemmepi__name_length(at);
+  unsigned char c = (unsigned char)*at;
+  if (length == 0)
+    length = gemmepi__number_length(at);
+  if (c == 0)
+    snprintf(room, size, "the end");
+  else if (length)
+    snprintf(room, size, "%.*s", (int)(length > 60 ? 60 : length), at);
+  else if (c < 32 || c > 126)
+    snprintf(room, size, "the byte 0x%02x", c);
+  else
+    snprintf(room, size, "'%c'", c);
+  return room;
+}
+
+static int gemmepi__refuse_token(gemmepi__parser *p, const char *wanted) {
+  char room[72];
+  if (!gemmepi__skip_blanks(p))
+    return gemmepi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
+  return gemmepi__refuse(p, p->token, "%s is not expected here, but %s", gemmepi__found(p, room, sizeof room), wanted);
+}
+
+static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wanted) {
+  return gemmepi__take(p, sign) ? 0 : gemmepi__refuse_token(p, wanted);
+}
+
+/* >>nodes, with what is refused of them */
+
+static const char *gemmepi__width_in_words(const gemmepi__graph *graph, int width) {
+  if (width == GEMMEPI__ANY)
+    return "any number of";
+  if (width == graph->n_width)
+    return "n";
+  return width == GEMMEPI__WIDE ? "2 n" : "n / 2";
+}
+
+static int gemmepi__refuse_room(const gemmepi__parser *p, size_t at) {
+  return gemmepi__refuse(p, at, "the formula has more than %d operations", GEMMEPI__FORMULA_NODES);
+}
+
+static int gemmepi__refuse_widths(gemmepi__parser *p, size_t at, const gemmepi__node *node, const char *name) {
+  const gemmepi__graph *graph = p->graph;
+  const char *width[3];
+  int i, count = 0;
+  p->is_of_widths = 1;
+  if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return gemmepi__refuse(p, at, "%s takes a half of what is %s columns wide already; halves are not nested",
+      name, gemmepi__width_in_words(graph, GEMMEPI__NARROW));
+  if (node->op == GEMMEPI__OP_BOTH)
+    return gemmepi__refuse(p, at, "%s takes two halves; what is %s columns wide is none", name,
+      gemmepi__width_in_words(graph, GEMMEPI__WIDE));
+  for (i = 0; i < 3; i++)
+    if (node->args[i] >= 0 && graph->nodes[node->args[i]].width)
+      width[count++] = gemmepi__width_in_words(graph, graph->nodes[node->args[i]].width);
+  return gemmepi__refuse(p, at, "%s takes what is equally wide; one is %s columns wide, another %s (left, right, even and "
+    "odd are halves)", name, width[0], width[1] != width[0] ? width[1] : width[2]);
+}
+
+/* In I32 formulas. */
+static int gemmepi__goes_with_whole(const gemmepi__node *node) {
+  if (node->op == GEMMEPI__OP_ACTIVATE)
+    return gemmepi__activations[node->place].traits & GEMMEPI__OF_INTEGERS;
+  return gemmepi__operation_of(node->op)->traits & GEMMEPI__WHOLE_TOO;
+}
+
+/* An operation by the sign or name that stands at `at`; -1 with the sentence. */
+static int gemmepi__apply(gemmepi__parser *p, size_t at, const char *name, gemmepi__node *node) {
+  int made;
+  if (p->graph->desc->accumulator == GEMMEPI_I32 && !gemmepi__goes_with_whole(node))
+    return gemmepi__refuse(p, at, "%s does not go with results in I32; accepted are + - * min max relu, comparisons and ?:",
+      name);
+  made = gemmepi__finish(p->graph, node);
+  if (made == -2)
+    return gemmepi__refuse_widths(p, at, node, name);
+  return made >= 0 ? made : gemmepi__refuse_room(p, at);
+}
+
+static int gemmepi__leaf(gemmepi__parser *p, size_t at, int op, int place, int type, int width) {
+  gemmepi__node node = gemmepi__node_of(op, -1, -1, -1);
+  int made;
+  node.place = (int16_t)place;
+  node.type = (uint8_t)type;
+  node.width = (uint8_t)width;
+  made = gemmepi__intern(p->graph, &node);
+  return made >= 0 ? made : gemmepi__refuse_room(p, at);
+}
+
+/* Of operands; -1: wider than WIDE or narrower than NARROW. */
+static int gemmepi__width_of(const gemmepi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
+  int shift = width == GEMMEPI_WIDTH_HALF ? -1 : width == GEMMEPI_WIDTH_DOUBLE ? 1 : 0;
+  if (kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_FULL)
+    return GEMMEPI__ANY;
+  shift += graph->n_width;
+  return shift == GEMMEPI__NARROW || shift == GEMMEPI__WIDE ? shift : -1;
+}
+
+static int gemmepi__refuse_third_width(gemmepi__parser *p, size_t at, const gemmepi_operand *operand) {
+  p->is_of_widths = 1;
+  return gemmepi__refuse(p, at, "%s is %s columns wide, a third width beside %s; a formula has two at most",
+    operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
+    p->graph->n_width == GEMMEPI__WIDE ? "n and its halves" : "n and 2 n");
+}
+
+static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
+  gemmepi__graph *graph = p->graph;
+  const gemmepi_operand *operand = &graph->desc->operands[i];
+  int width = gemmepi__width_of(graph, operand->kind, operand->width);
+  int is_whole = operand->dtype == GEMMEPI_I64 || operand->dtype == GEMMEPI_I32;
+  if (operand->output) {
+    if (graph->assigned[i].node < 0)
+      return gemmepi__refuse(p, at, "%s is an output and has no value yet; assign it first", operand->name);
+    if (graph->assigned[i].reduction)
+      return gemmepi__refuse(p, at, "%s is a reduction, which no later statement can read", operand->name);
+    return graph->assigned[i].node;
+  }
+  if (width < 0)
+    return gemmepi__refuse_third_width(p, at, operand);
+  return gemmepi__leaf(p, at, GEMMEPI__OP_OPERAND, i, is_whole ? GEMMEPI__OF_WHOLE : GEMMEPI__OF_NUMBERS, width);
+}
+
+/* What a name stands for; -1 with the sentence. */
+static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, size_t length) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  const char *letter;
+  int i, result = GEMMEPI__FORMULA_OPERANDS;
+  if (p->rule && length == 1 && (letter = strchr("xyzrg", name[0])) != NULL)
+    return p->rule[letter - "xyzrg"];
+  for (i = p->local_count - 1; i >= 0; i--)
+    if ((size_t)p->locals[i].length == length && memcmp(p->locals[i].name, name, length) == 0)
+      return p->locals[i].node;
+  if (!desc->without_value && gemmepi__is_name(name, length, gemmepi__value_name(desc)))
+    return gemmepi__leaf(p, at, GEMMEPI__OP_VALUE, 0, GEMMEPI__OF_NUMBERS, p->graph->n_width);
+  if (!desc->without_result && gemmepi__is_name(name, length, gemmepi__result_name(desc)))
+    return p->graph->assigned[result].node >= 0
+        ? p->graph->assigned[result].node
+        : gemmepi__refuse(p, at, "%s has no value yet; assign it first", gemmepi__result_name(desc));
+  for (i = 0; i < desc->operand_count; i++)
+    if (gemmepi__is_name(name, length, desc->operands[i].name))
+      return gemmepi__read_operand(p, at, i);
+  i = gemmepi__index_called(name, length);
+  if (i >= 0)
+    return gemmepi__leaf(p, at, GEMMEPI__OP_INDEX, i, GEMMEPI__OF_WHOLE,
+      i == GEMMEPI__INDEX_COLUMN ? GEMMEPI__WIDE : GEMMEPI__ANY);
+  if (gemmepi__is_reserved(name, length))
+    return gemmepi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
+  return gemmepi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it",
+    (int)(length > 60 ? 60 : length), name);
+}
+
+/* >>expressions */
+
+static int gemmepi__expression(gemmepi__parser *p, int precedence);
+
+static int gemmepi__deeper(gemmepi__parser *p) {
+  if (++p->depth <= GEMMEPI__FORMULA_DEPTH)
+    return 0;
+  return gemmepi__refuse(p, p->token, "more than %d expressions lie within one another; name some of them",
+    GEMMEPI__FORMULA_DEPTH);
+}
+
+/* '(' has been taken. Up to four arguments, of which the fifth is refused by the count; -1 with the sentence. */
+static int gemmepi__parse_arguments(gemmepi__parser *p, int16_t args[4], size_t places[4]) {
+  int count = 0, node;
+  if (gemmepi__take(p, ")"))
+    return 0;
+  for (;;) {
+    gemmepi__skip_blanks(p);
+    if (count < 4)
+      places[count] = p->token;
+    node = gemmepi__expression(p, 1);
+    if (node < 0)
+      return -1;
+    if (count < 4)
+      args[count] = (int16_t)node;
+    count++;
+    if (gemmepi__take(p, ")"))
+      return count;
+    if (gemmepi__want(p, ",", "a comma or the ')' of the function's arguments") < 0)
+      return -1;
+  }
+}
+
+static int gemmepi__refuse_count(const gemmepi__parser *p, size_t at, const char *name, int least, int most, int given) {
+  static const char *const takes[] = {"no value", "one value", "two values", "three values"};
+  static const char *const is_given[] = {"none is", "one is", "two are", "three are", "more are"};
+  if (least == most)
+    return gemmepi__refuse(p, at, "%s takes %s, %s given", name, takes[most], is_given[given > 4 ? 4 : given]);
+  return gemmepi__refuse(p, at, "%s takes %s, or %s with its parameter; %s given", name, takes[least],
+    takes[most], is_given[given > 4 ? 4 : given]);
+}
+
+/* A group's width, the last argument of left, right and pair. */
+static int gemmepi__take_group(gemmepi__parser *p, size_t at, int node, double *group) {
+  double w = node >= 0 && gemmepi__is_number(p->graph, node) ? p->graph->nodes[node].number : 0;
+  if (!(w >= 2 && w <= 1073741824 && floor(w / 2) * 2 == w))
+    return gemmepi__refuse(p, at, "a group's width is an even number from 2 to 2^30");
+  *group = w;
+  return 0;
+}
+
+static int gemmepi__set_mode(gemmepi__parser *p, size_t at, int mode, double group) {
+  gemmepi__graph *graph = p->graph;
+  if (graph->mode && (graph->mode != mode || (double)graph->group != group))
+    return gemmepi__refuse(p, at, "halves of two kinds are in one formula: %s%s before, others here",
+      graph->mode == GEMMEPI__EVEN_ODD ? "even and odd" : "left and right", graph->group ? " of groups" : "");
+  graph->mode = mode;
+  graph->group = (int64_t)group;
+  return 0;
+}
+
+static int gemmepi__halves(gemmepi__parser *p, size_t at, const char *name, int op, int mode, int count,
+  const int16_t *args, const size_t *places) {
+  gemmepi__node node;
+  double group = 0;
+  int wanted = op == GEMMEPI__OP_BOTH ? 2 : 1;
+  if (count == wanted + 1 && mode == GEMMEPI__LEFT_RIGHT) {
+    if (gemmepi__take_group(p, places[wanted], args[wanted], &group) < 0)
+      return -1;
+  } else if (count != wanted) {
+    return gemmepi__refuse_count(p, at, name, wanted, wanted, count);
+  }
+  if (gemmepi__set_mode(p, at, mode, group) < 0)
+    return -1;
+  node = gemmepi__node_of(op, args[0], wanted == 2 ? args[1] : -1, -1);
+  return gemmepi__apply(p, at, name, &node);
+}
+
+static int gemmepi__activation_call(gemmepi__parser *p, size_t at, const char *name, int op, int row,
+  int count, const int16_t *args) {
+  gemmepi__node node = gemmepi__node_of(op, args[0], args[1], -1);
+  int most = gemmepi__activations[row].parameter != 0 ? 2 : 1;
+  if (count < 1 || count > most)
+    return gemmepi__refuse_count(p, at, name, 1, most, count);
+  node.place = (int16_t)row;
+  if (count < most)
+    node.args[1] = (int16_t)gemmepi__number(p->graph, gemmepi__activations[row].parameter);
+  if (most == 1)
+    node.args[1] = -1;
+  return gemmepi__apply(p, at, name, &node);
+}
+
+static int gemmepi__check_uniform(gemmepi__parser *p, const int16_t *args, const size_t *places) {
+  const gemmepi__node *seed = &p->graph->nodes[args[0]], *i = &p->graph->nodes[args[1]];
+  const gemmepi_operand *operands = p->graph->desc->operands;
+  if (seed->op != GEMMEPI__OP_OPERAND || operands[seed->place].kind != GEMMEPI_SCALAR ||
+    operands[seed->place].dtype != GEMMEPI_I64)
+    return gemmepi__refuse(p, places[0], "the seed of uniform is an operand of the kind SCALAR in I64");
+  if (i->op == GEMMEPI__OP_NUMBER ? !(i->number >= 0 && i->number <= 4294967295.0 && floor(i->number) == i->number)
+    : i->op != GEMMEPI__OP_OPERAND || i->type != GEMMEPI__OF_WHOLE || operands[i->place].kind != GEMMEPI_SCALAR)
+    return gemmepi__refuse(p, places[1], "the second value of uniform is a whole number from 0 to 2^32 - 1 or an operand of the "
+      "kind SCALAR in I32 or I64");
+  return 0;
+}
+
+/* A function whose '(' has been taken. */
+static int gemmepi__call(gemmepi__parser *p, size_t at, size_t length) {
+  const char *text = p->text + at;
+  char name[24];
+  int mode, row, count, op = gemmepi__function_called(text, length, &mode);
+  int16_t args[4] = {-1, -1, -1, -1};
+  size_t places[4];
+  gemmepi__node node;
+  if (length >= sizeof name)
+    length = sizeof name - 1;
+  memcpy(name, text, length);
+  name[length] = 0;
+  count = gemmepi__parse_arguments(p, args, places);
+  if (count < 0)
+    return -1;
+  row = gemmepi__activation_called(text, length);
+  if (row >= 0)
+    return gemmepi__activation_call(p, at, name, GEMMEPI__OP_ACTIVATE, row, count, args);
+  if (op < 0)
+    return gemmepi__activation_call(p, at, name, GEMMEPI__OP_DERIVE,
+      gemmepi__activation_called(text + 2, length - 2), count, args);
+  if (op >= GEMMEPI__OP_FIRST)
+    return gemmepi__halves(p, at, name, op, mode, count, args, places);
+  if (count < gemmepi__operation_of(op)->least || count > gemmepi__operation_of(op)->most)
+    return gemmepi__refuse_count(p, at, name, gemmepi__operation_of(op)->least, gemmepi__operation_of(op)->most, count);
+  if (op == GEMMEPI__OP_UNIFORM && gemmepi__check_uniform(p, args, places) < 0)
+    return -1;
+  node = gemmepi__node_of(op, args[0], args[1], args[2]);
+  return gemmepi__apply(p, at, name, &node);
+}
+
+static int gemmepi__literal(gemmepi__parser *p, size_t length) {
+  gemmepi_dtype accumulator = p->graph->desc->accumulator;
+  size_t at = p->at;
+  double number;
+  int node;
+  if (length >= 1000)
+    return gemmepi__refuse(p, at, "the number has %d characters; at most 999 are accepted", (int)length);
+  number = gemmepi__number_of(p->text + at, length);
+  p->at += length;
+  if (gemmepi__is_letter(p->text[p->at]) || p->text[p->at] == '.')
+    return gemmepi__refuse(p, at, "the number ends in what is none; accepted are digits, a point and an exponent");
+  if (accumulator == GEMMEPI_I32 && !(number <= 2147483648.0 && floor(number) == number))
+    return gemmepi__refuse(p, at, "with results in I32 numbers are whole and at most 2147483648");
+  if (number > (accumulator == GEMMEPI_F64 ? DBL_MAX : FLT_MAX))
+    return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s", accumulator == GEMMEPI_F64 ? "F64" : "F32",
+      accumulator == GEMMEPI_F64 ? "1.7976931348623157e308" : "3.4028234663852886e38");
+  node = gemmepi__number(p->graph, number);
+  return node >= 0 ? node : gemmepi__refuse_room(p, at);
+}
+
+/* A number, a name, a function or parentheses. */
+static int gemmepi__primary(gemmepi__parser *p) {
+  size_t at, length;
+  int node;
+  if (gemmepi__take(p, "(")) {
+    node = gemmepi__expression(p, 1);
+    return node < 0 || gemmepi__want(p, ")", "a ')' or an operator") < 0 ? -1 : node;
+  }
+  at = p->token;
+  length = gemmepi__number_length(p->text + at);
+  if (length)
+    return gemmepi__literal(p, length);
+  length = gemmepi__name_length(p->text + at);
+  if (length == 0)
+    return gemmepi__refuse_token(p, "a number, a name, a function or '('");
+  if (gemmepi__reduction_called(p->text + at, length))
+    return gemmepi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
+      (int)length, p->text + at);
+  p->at += length;
+  if (!gemmepi__take(p, "("))
+    return gemmepi__read_name(p, at, p->text + at, length);
+  if (!gemmepi__is_reserved(p->text + at, length) || gemmepi__index_called(p->text + at, length) >= 0)
+    return gemmepi__refuse(p, at, "%.*s is not the name of a function", (int)(length > 60 ? 60 : length), p->text + at);
+  return gemmepi__call(p, at, length);
+}
+
+static int gemmepi__unary(gemmepi__parser *p) {
+  gemmepi__node node;
+  size_t at;
+  int x, is_not = gemmepi__take(p, "!");
+  if (is_not && p->text[p->at] == '=')
+    p->at--, is_not = 0;
+  if (!is_not && !gemmepi__take(p, "-"))
+    return gemmepi__primary(p);
+  at = p->token;
+  if (gemmepi__deeper(p) < 0)
+    return -1;
+  x = gemmepi__unary(p);
+  p->depth--;
+  node = gemmepi__node_of(is_not ? GEMMEPI__OP_NOT : GEMMEPI__OP_NEG, x, -1, -1);
+  return x < 0 ? -1 : gemmepi__apply(p, at, is_not ? "!" : "-", &node);
+}
+
+/* The operator of two values that stands next, of at least this precedence; -1: none does. */
+static int gemmepi__next_operator(gemmepi__parser *p, int precedence) {
+  static const uint8_t longest_first[] = {
+    GEMMEPI__OP_OR, GEMMEPI__OP_AND, GEMMEPI__OP_EQ,  GEMMEPI__OP_NE,  GEMMEPI__OP_LE,  GEMMEPI__OP_GE,
+    GEMMEPI__OP_LT, GEMMEPI__OP_GT,  GEMMEPI__OP_ADD, GEMMEPI__OP_SUB, GEMMEPI__OP_MUL, GEMMEPI__OP_DIV};
+  size_t i;
+  for (i = 0; i < sizeof longest_first; i++) {
+    const gemmepi__operation_of_formula *row = gemmepi__operation_of(longest_first[i]);
+    if (gemmepi__take(p, row->name)) {
+      if (row->precedence >= precedence)
+        return longest_first[i];
+      p->at = p->token;
+      return -1;
+    }
+  }
+  return -1;
+}
+
+/* c ? a : b, of which c has been read and '?' taken */
+static int gemmepi__selection(gemmepi__parser *p, size_t at, int c) {
+  gemmepi__node node;
+  int a, b;
+  a = gemmepi__expression(p, 1);
+  if (a < 0 || gemmepi__want(p, ":", "the ':' of c ? a : b") < 0)
+    return -1;
+  b = gemmepi__expression(p, 1);
+  node = gemmepi__node_of(GEMMEPI__OP_SELECT, c, a, b);
+  return b < 0 ? -1 : gemmepi__apply(p, at, "?:", &node);
+}
+
+static int gemmepi__expression(gemmepi__parser *p, int precedence) {
+  gemmepi__node node;
+  int x, y, op;
+  size_t at;
+  gemmepi__skip_blanks(p);
+  if (precedence == 1 && gemmepi__deeper(p) < 0) /* operators nest eight deep at most */
+    return -1;
+  x = gemmepi__unary(p);
+  while (x >= 0 && (op = gemmepi__next_operator(p, precedence)) >= 0) {
+    at = p->token;
+    y = gemmepi__expression(p, gemmepi__operation_of(op)->precedence + 1);
+    if (y < 0)
+      return -1;
+    node = gemmepi__node_of(op, x, y, -1);
+    x = gemmepi__apply(p, at, gemmepi__operation_of(op)->name, &node);
+  }
+  if (x >= 0 && precedence == 1 && gemmepi__take(p, "?"))
+    x = gemmepi__selection(p, p->token, x);
+  p->depth -= precedence == 1;
+  return x;
+}
+
+/* >>statements */
+
+/* An output: the number of the operand, or the last, D. */
+typedef struct gemmepi__assignment {
+  size_t at, length;
+  int output; /* -1: a name of the formula's own */
+} gemmepi__assignment;
+
+static int gemmepi__check_new_name(gemmepi__parser *p, const gemmepi__assignment *target) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  const char *name = p->text + target->at;
+  int i, length = (int)(target->length > 60 ? 60 : target->length);
+  if (gemmepi__is_reserved(name, target->length))
+    return gemmepi__refuse(p, target->at, "%.*s is a name of the language: take another", length, name);
+  if (!desc->without_value && gemmepi__is_name(name, target->length, gemmepi__value_name(desc)))
+    return gemmepi__refuse(p, target->at, "%.*s is the value and cannot be assigned", length, name);
+  for (i = 0; i < p->local_count; i++)
+    if ((size_t)p->locals[i].length == target->length && memcmp(p->locals[i].name, name, target->length) == 0)
+      return gemmepi__refuse(p, target->at, "%.*s has a value already; a name is given one once", length, name);
+  if ((length > 2 && memcmp(name, "d_", 2) == 0) || (length > 3 && memcmp(name, "dy_", 3) == 0))
+    return gemmepi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands alone", length, name);
+  return 0;
+}
+
+static int gemmepi__parse_target(gemmepi__parser *p, gemmepi__assignment *target) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  const char *name;
+  int i;
+  gemmepi__skip_blanks(p);
+  target->at = p->token;
+  name = p->text + target->at;
+  target->length = gemmepi__name_length(name);
+  target->output = -1;
+  if (target->length == 0)
+    return gemmepi__refuse_token(p, "a statement: name = expression");
+  p->at += target->length;
+  if (!desc->without_result && gemmepi__is_name(name, target->length, gemmepi__result_name(desc)))
+    target->output = GEMMEPI__FORMULA_OPERANDS;
+  for (i = 0; i < desc->operand_count; i++)
+    if (gemmepi__is_name(name, target->length, desc->operands[i].name))
+      target->output = i;
+  if (target->output < 0)
+    return gemmepi__check_new_name(p, target);
+  if (target->output < GEMMEPI__FORMULA_OPERANDS && !desc->operands[target->output].output)
+    return gemmepi__refuse(p, target->at, "%s is an input; to assign it set desc.operands[%d].output to 1",
+      desc->operands[target->output].name, target->output);
+  if (p->graph->assigned[target->output].node >= 0)
+    return gemmepi__refuse(p, target->at, "%.*s has a value already; a name is given one once", (int)target->length, name);
+  return 0;
+}
+
+/* Whether an output of this kind, width and type takes the expression. */
+static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignment *target, int node, int reduction) {
+  const gemmepi__graph *graph = p->graph;
+  const gemmepi_operand *o;
+  const gemmepi__reduction *of = &gemmepi__reductions[reduction];
+  int width = graph->nodes[node].width, wanted;
+  if (target->output == GEMMEPI__FORMULA_OPERANDS)
+    return reduction ? gemmepi__refuse(p, target->at, "%s is a matrix and cannot be a reduction; assign that "
+      "to an output operand", gemmepi__result_name(graph->desc))
+        : 0;
+  o = &graph->desc->operands[target->output];
+  if (o->kind != of->kind)
+    return gemmepi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
+      o->name, gemmepi__kind_names[o->kind], reduction ? of->name : "no reduction",
+      reduction ? ", which is for others" : "", gemmepi__kind_names[o->kind],
+      o->kind == GEMMEPI_FULL         ? "what is no reduction" : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on"
+      : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on" : "all_sum and all_max");
+  wanted = gemmepi__width_of(graph, o->kind, o->width);
+  if (wanted < 0)
+    return gemmepi__refuse_third_width(p, target->at, o);
+  if (width && wanted && width != wanted) {
+    p->is_of_widths = 1;
+    return gemmepi__refuse(p, target->at, "%s is %s columns wide, but what it is assigned is %s", o->name,
+      gemmepi__width_in_words(graph, wanted), gemmepi__width_in_words(graph, width));
+  }
+  if (o->accumulate && (!reduction || of->op != GEMMEPI__REDUCE_SUM))
+    return gemmepi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
+  if (graph->desc->accumulator != GEMMEPI_I32 && o->dtype != GEMMEPI_DTYPE_DEFAULT &&
+    (o->dtype == GEMMEPI_I32) != (of->op == GEMMEPI__REDUCE_ARGMAX))
+    return gemmepi__refuse(p, target->at, "%s is in %s; row_argmax, and nothing else, is in I32", o->name,
+      gemmepi__dtype(o->dtype)->name);
+  return 0;
+}
+
+/* reduction ( expression ), the whole right side */
+static int gemmepi__right_side(gemmepi__parser *p, const gemmepi__assignment *target, int *reduction) {
+  size_t at, length;
+  int node;
+  gemmepi__skip_blanks(p);
+  at = p->token;
+  length = gemmepi__name_length(p->text + at);
+  *reduction = gemmepi__reduction_called(p->text + at, length);
+  if (!*reduction)
+    return gemmepi__expression(p, 1);
+  if (p->graph->desc->accumulator == GEMMEPI_I32)
+    return gemmepi__refuse(p, at, "there are no reductions with results in I32");
+  if (target->output < 0)
+    return gemmepi__refuse(p, at, "%.*s is assigned to outputs alone; %.*s is none", (int)length,
+      p->text + at, (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
+  p->at += length;
+  if (gemmepi__want(p, "(", "the '(' of a reduction") < 0)
+    return -1;
+  node = gemmepi__expression(p, 1);
+  if (node < 0 || gemmepi__want(p, ")", "the ')' of the reduction, which takes one value") < 0)
+    return -1;
+  if (!gemmepi__take(p, ";") && p->text[p->token])
+    return gemmepi__refuse(p, p->token, "a reduction is the whole right side of its statement");
+  p->at = p->token;
+  return node;
+}
+
+static int gemmepi__statement(gemmepi__parser *p) {
+  gemmepi__assignment target;
+  gemmepi__local *local;
+  int node, reduction;
+  if (gemmepi__parse_target(p, &target) < 0 || gemmepi__want(p, "=", "the '=' of a statement: name = expression") < 0)
+    return -1;
+  node = gemmepi__right_side(p, &target, &reduction);
+  if (node < 0)
+    return -1;
+  if (target.output < 0) {
+    local = &p->locals[p->local_count++];
+    local->name = p->text + target.at;
+    local->length = (int16_t)target.length;
+    local->node = (int16_t)node;
+    if (p->graph->names[node] < 0)
+      p->graph->names[node] = (int)target.at;
+    return 0;
+  }
+  if (gemmepi__check_assignment(p, &target, node, reduction) < 0)
+    return -1;
+  p->graph->assigned[target.output].node = (int16_t)node;
+  p->graph->assigned[target.output].reduction = (int16_t)reduction;
+  return 0;
+}
+
+static int gemmepi__check_all_assigned(const gemmepi__parser *p) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  int i, any = p->graph->assigned[GEMMEPI__FORMULA_OPERANDS].node >= 0;
+  for (i = 0; i < desc->operand_count; i++) {
+    any = any || desc->operands[i].output;
+    if (desc->operands[i].output && p->graph->assigned[i].node < 0)
+      return gemmepi__refuse(p, p->at, "the formula ends, and %s, an output, has not been assigned", desc->operands[i].name);
+  }
+  if (any)
+    return 0;
+  return gemmepi__refuse(p, p->at, "the formula ends and has assigned no output%s%s",
+    desc->without_result ? "" : ": neither an operand nor ", desc->without_result ? "" : gemmepi__result_name(desc));
+}
+
+static int gemmepi__parse_statements(gemmepi__parser *p) {
+  for (;;) {
+    while (gemmepi__take(p, ";"))
+      ;
+    if (!gemmepi__skip_blanks(p))
+      return gemmepi__refuse_token(p, "");
+    if (!p->text[p->at])
+      return gemmepi__check_all_assigned(p);
+    if (gemmepi__statement(p) < 0)
+      return -1;
+    if (!gemmepi__take(p, ";") && p->text[p->token])
+      return gemmepi__refuse_token(p, "an operator or the ';' between statements");
+  }
+}
+
+static void gemmepi__start_parser(gemmepi__parser *p, gemmepi__graph *graph, const char *text) {
+  p->graph = graph;
+  p->text = text;
+  p->at = p->token = 0;
+  p->depth = p->is_of_widths = p->local_count = 0;
+  p->rule = NULL;
+}
+
+/* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, half of it. */
+static gemmepi_status gemmepi__parse(gemmepi__parser *p, gemmepi__graph *graph, const gemmepi__formula_desc *desc) {
+  static const int widths[] = {GEMMEPI__WIDE, GEMMEPI__NARROW, GEMMEPI__WIDE};
+  gemmepi_status status = gemmepi__check_formula_desc(desc);
+  size_t reached[3];
+  int turn;
+  if (status)
+    return status;
+  if (strlen(desc->text) > GEMMEPI__FORMULA_CHARACTERS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula has %llu characters; at most %d are accepted",
+      (gemmepi__ull)strlen(desc->text), GEMMEPI__FORMULA_CHARACTERS);
+  for (turn = 0; turn < 3; turn++) {
+    gemmepi__clear_graph(graph, desc, widths[turn]);
+    gemmepi__start_parser(p, graph, desc->text);
+    if (gemmepi__parse_statements(p) == 0)
+      return GEMMEPI_OK;
+    reached[turn] = p->at;
+    if ((turn == 0 && !p->is_of_widths) || (turn == 1 && reached[1] > reached[0]))
+      break;
+  }
+  return GEMMEPI_INVALID_ARGUMENT;
+}
+/* A formula that has been parsed and checked: one block that points nowhere else, of what its outputs need alone. */
+
+enum { GEMMEPI__RESULT = GEMMEPI__FORMULA_OPERANDS }; /* D's place among the operands */
+
+/* What code depends on of an operand, and its name. */
+typedef struct gemmepi__formula_operand {
+  uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
+  uint8_t accumulate, reduction; /* reduction: a row of gemmepi__reductions, 0: none */
+  uint8_t used; /* an input that is read, or an output; of D: it is stored */
+  uint8_t members; /* of a unit: 1, or 2 of what is WIDE beside halves */
+  uint8_t periods; /* 1: of rows, 2: of columns */
+  int16_t node; /* of an output: what is stored or goes into the reduction */
+  int16_t name; /* in formula.names */
+} gemmepi__formula_operand;
+
+typedef struct gemmepi__formula {
+  size_t size; /* bytes of all */
+  int32_t node_count, operand_count;
+  int32_t accumulator, d; /* dtypes */
+  int32_t n_width, mode;
+  int32_t
+    has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
+  int32_t reads_value, uses_uniform;
+  int32_t is_short; /* activations take their short form: 16 bits at most come of each */
+  uint32_t indices; /* bits of the GEMMEPI__INDEX_ that are read */
+  int64_t group; /* columns; 0: halves are of the whole */
+  int16_t value_name;
+  gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
+  const gemmepi__node *nodes;
+  const char *names;
+} gemmepi__formula;
+
+/* How many values a node has in a unit. */
+static int gemmepi__members(const gemmepi__formula *formula, int width) {
+  return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
+}
+
+/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
+static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
+  const gemmepi__node *n = &formula->nodes[node];
+  if (n->op == GEMMEPI__OP_NUMBER)
+    return n->number >= -9007199254740992.0 && n->number <= 9007199254740992.0 &&
+       floor(n->number) == n->number;
+  return n->type == GEMMEPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
+}
+
+static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const gemmepi__node *node) {
+  return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
+     gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
+}
+
+/* >>from the graph */
+
+static const gemmepi__reduction *gemmepi__reduction_of(const gemmepi__graph *graph, int output) {
+  return &gemmepi__reductions[graph->assigned[output].reduction];
+}
+
+/* What an operand's dtype 0 stands for. */
+static gemmepi_dtype gemmepi__dtype_of_operand(const gemmepi__graph *graph, int i) {
+  const gemmepi_operand *operand = &graph->desc->operands[i];
+  const gemmepi__formula_desc *desc = graph->desc;
+  if (operand->dtype)
+    return operand->dtype;
+  if (operand->kind == GEMMEPI_NUMBER)
+    return GEMMEPI_F64;
+  if (graph->assigned[i].reduction)
+    return gemmepi__reduction_of(graph, i)->op == GEMMEPI__REDUCE_ARGMAX ? GEMMEPI_I32
+       : desc->accumulator == GEMMEPI_F64                            ? GEMMEPI_F64
+        : GEMMEPI_F32;
+  return gemmepi__is_fp8(desc->d) ? GEMMEPI_BF16 : desc->d;
+}
+
+/* 1 for each node that an output needs. */
+static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {
+  int i, a;
+  memset(live, 0, GEMMEPI__GRAPH_NODES);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (graph->assigned[i].node >= 0)
+      live[graph->assigned[i].node] = 1;
+  for (i = graph->count - 1; i >= 0; i--)
+    for (a = 0; a < 3 && live[i]; a++)
+      if (graph->nodes[i].args[a] >= 0)
+        live[graph->nodes[i].args[a]] = 1;
+}
+
+/* Whether all that comes of each activation has 16 bits at most, which is no reduction's sum. */
+static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live, const gemmepi__formula *formula) {
+  uint8_t exact[GEMMEPI__GRAPH_NODES] = {0};
+  int i, a;
+  if (graph->desc->accumulator != GEMMEPI_F32)
+    return 0;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (graph->assigned[i].node >= 0 && (graph->assigned[i].reduction ||
+      gemmepi_dtype_size((gemmepi_dtype)formula->operands[i].dtype) > 2))
+      exact[graph->assigned[i].node] = 1;
+  for (i = graph->count - 1; i >= 0; i--) {
+    if (!exact[i] || !live[i])
+      continue;
+    if (graph->nodes[i].op == GEMMEPI__OP_ACTIVATE || graph->nodes[i].op == GEMMEPI__OP_DERIVE)
+      return 0;
+    for (a = 0; a < 3; a++)
+      if (graph->nodes[i].args[a] >= 0)
+        exact[graph->nodes[i].args[a]] = 1;
+  }
+  return 1;
+}
+
+static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *node) {
+  if (node->op == GEMMEPI__OP_INDEX)
+    formula->indices |= 1u << node->place;
+  if (node->op == GEMMEPI__OP_VALUE)
+    formula->reads_value = 1;
+  if (node->op == GEMMEPI__OP_OPERAND)
+    formula->operands[node->place].used = 1;
+  if (node->op == GEMMEPI__OP_UNIFORM) {
+    formula->uses_uniform = 1;
+    formula->indices |=
+      1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_COLUMN | 1u << GEMMEPI__INDEX_ITEM;
+  }
+  if (node->width == GEMMEPI__NARROW || node->op >= GEMMEPI__OP_FIRST)
+    formula->has_halves = 1;
+}
+
+static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__formula_operand *out) {
+  const gemmepi_operand *operand = &graph->desc->operands[i];
+  out->kind = (uint8_t)operand->kind;
+  out->width = (uint8_t)operand->width;
+  out->dtype = (uint8_t)gemmepi__dtype_of_operand(graph, i);
+  out->output = out->used = (uint8_t)operand->output;
+  out->accumulate = (uint8_t)operand->accumulate;
+  out->periods = (uint8_t)((operand->row_period != 0) | (operand->column_period != 0) << 1);
+}
+
+/* D as an operand: as wide as what it is assigned, n where that has no width. */
+static void gemmepi__keep_result(const gemmepi__graph *graph, gemmepi__formula_operand *out) {
+  int node = graph->assigned[GEMMEPI__RESULT].node;
+  int width = node >= 0 ? graph->nodes[node].width : 0;
+  out->kind = GEMMEPI_FULL;
+  out->dtype = (uint8_t)graph->desc->d;
+  out->output = 1;
+  out->used = node >= 0;
+  out->width = (uint8_t)(!width || width == graph->n_width ? GEMMEPI_WIDTH_N
+    : width == GEMMEPI__WIDE          ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_HALF);
+}
+
+static void gemmepi__keep_operands(const gemmepi__graph *graph, gemmepi__formula *formula, const int16_t *renumbered) {
+  int i, node;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    gemmepi__formula_operand *out = &formula->operands[i];
+    if (i < graph->desc->operand_count)
+      gemmepi__keep_operand(graph, i, out);
+    else if (i == GEMMEPI__RESULT)
+      gemmepi__keep_result(graph, out);
+    else
+      continue;
+    node = graph->assigned[i].node;
+    out->node = node >= 0 ? renumbered[node] : -1;
+    out->reduction = (uint8_t)graph->assigned[i].reduction;
+    if (out->output && out->used && out->width != GEMMEPI_WIDTH_N)
+      formula->has_halves = 1;
+  }
+}
+
+/* Once has_halves is known. */
+static void gemmepi__count_members(gemmepi__formula *formula) {
+  int i, width;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    gemmepi__formula_operand *operand = &formula->operands[i];
+    width = formula->n_width + (operand->width == GEMMEPI_WIDTH_DOUBLE) -
+        (operand->width == GEMMEPI_WIDTH_HALF);
+    if (operand->kind != GEMMEPI_FULL && operand->kind != GEMMEPI_PER_COLUMN)
+      width = GEMMEPI__ANY;
+    operand->members = (uint8_t)gemmepi__members(formula, width);
+    if (operand->output && operand->used && operand->reduction) /* of all members of what goes in */
+      operand->members = (uint8_t)gemmepi__members(formula, formula->nodes[operand->node].width
+        ? formula->nodes[operand->node].width : width ? width : formula->n_width);
+  }
+}
+
+static size_t gemmepi__names_size(const gemmepi__formula_desc *desc) {
+  size_t size = strlen(gemmepi__value_name(desc)) + strlen(gemmepi__result_name(desc)) + 2;
+  int i;
+  for (i = 0; i < desc->operand_count; i++)
+    size += strlen(desc->operands[i].name) + 1;
+  return size;
+}
+
+static void gemmepi__keep_names(const gemmepi__formula_desc *desc, gemmepi__formula *formula, char *names) {
+  size_t at = 0;
+  int i;
+  formula->names = names;
+  for (i = -1; i <= GEMMEPI__RESULT; i++) {
+    const char *name = i < 0                     ? gemmepi__value_name(desc)
+        : i == GEMMEPI__RESULT    ? gemmepi__result_name(desc)
+        : i < desc->operand_count ? desc->operands[i].name
+        : NULL;
+    if (!name)
+      continue;
+    memcpy(names + at, name, strlen(name) + 1);
+    *(i < 0 ? &formula->value_name : &formula->operands[i].name) = (int16_t)at;
+    at += strlen(name) + 1;
+  }
+}
+
+/* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
+static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator, const gemmepi__graph *graph) {
+  uint8_t live[GEMMEPI__GRAPH_NODES];
+  int16_t renumbered[GEMMEPI__GRAPH_NODES];
+  gemmepi__formula *formula;
+  gemmepi__node *nodes;
+  size_t size = (sizeof *formula + 7) / 8 * 8, bytes;
+  int i, a, count = 0;
+  gemmepi__mark_live(graph, live);
+  for (i = 0; i < graph->count; i++)
+    renumbered[i] = (int16_t)(live[i] ? count++ : -1);
+  bytes = size + (size_t)count * sizeof *nodes + gemmepi__names_size(graph->desc);
+  formula = (gemmepi__formula *)gemmepi__new(allocator, bytes);
+  if (!formula)
+    return NULL;
+  formula->size = bytes;
+  formula->node_count = count;
+  formula->operand_count = graph->desc->operand_count;
+  formula->accumulator = graph->desc->accumulator;
+  formula->d = graph->desc->d;
+  formula->n_width = graph->n_width;
+  formula->mode = graph->mode;
+  formula->group = graph->group;
+  formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
+  gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
+  gemmepi__keep_operands(graph, formula, renumbered);
+  for (i = 0; i < graph->count; i++) {
+    if (!live[i])
+      continue;
+    *nodes = graph->nodes[i];
+    for (a = 0; a < 3; a++)
+      if (nodes->args[a] >= 0)
+        nodes->args[a] = renumbered[nodes->args[a]];
+    gemmepi__note_node(formula, nodes++);
+  }
+  gemmepi__count_members(formula);
+  formula->is_short = gemmepi__is_short(graph, live, formula);
+  return formula;
+}
+
+/* >>all */
+
+typedef struct gemmepi__formula_work {
+  gemmepi__graph graph;
+  gemmepi__parser parser;
+} gemmepi__formula_work;
+
+/* The formula of a desc, to be given to gemmepi__delete, or the sentence that says what is wrong. Nothing of the desc is kept. */
+static gemmepi_status gemmepi__parse_formula(const gemmepi_allocator *allocator,
+  const gemmepi__formula_desc *desc, gemmepi__formula **formula) {
+  gemmepi__formula_work *work;
+  gemmepi_status status;
+  *formula = NULL;
+  work = (gemmepi__formula_work *)gemmepi__new(allocator, sizeof *work);
+  if (!work)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gemmepi__parse(&work->parser, &work->graph, desc);
+  if (!status) {
+    *formula = gemmepi__formula_of(allocator, &work->graph);
+    status = *formula ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+  }
+  gemmepi__delete(allocator, work);
+  return status;
+}
+
+/* What extents must be: of D's rows and columns as the product has them, n, and items. */
+static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, int64_t m, int64_t n, int64_t items) {
+  const int64_t most = 4294967295;
+  int64_t wide = n;
+  if (formula->has_halves && formula->n_width == GEMMEPI__NARROW) {
+    if (n > INT64_MAX / 2)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "n is %lld, and the formula is 2 n columns wide", (long long)n);
+    wide = 2 * n;
+  }
+  if (formula->has_halves && wide % 2)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "n is %lld, and the formula has halves: it must be even", (long long)n);
+  if (formula->has_halves && formula->group && wide % formula->group)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the formula is %lld columns wide and has halves of groups of %lld: it must be a multiple",
+      (long long)wide, (long long)formula->group);
+  if (formula->uses_uniform && (m > most || wide > most || items > most))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the formula has uniform, whose extents are below 2^32; they are %lld, %lld and %lld",
+      (long long)m, (long long)wide, (long long)items);
+  return GEMMEPI_OK;
+}
+/* A graph written out as a formula again: with the user's names, or so that formulas of one code have one text. */
+
+enum {
+  GEMMEPI__PRINT_DEPTH = 20, /* of expressions within one another, before one is given a name */
+  GEMMEPI__BY_OUTPUT = 10000, /* labels from here on are of outputs, which a statement assigns */
+  GEMMEPI__BY_OPERAND = 20000 /* and these of operands that are read in the node's place */
+};
+
+typedef struct gemmepi__printed_output {
+  char name[GEMMEPI__FORMULA_NAME + 4];
+  int node, reduction;
+} gemmepi__printed_output;
+
+typedef struct gemmepi__printer {
+  gemmepi__text *out;
+  const gemmepi__node *nodes;
+  int count, mode, output_count;
+  int64_t group;
+  const char *between; /* statements */
+  const char *value, *names[GEMMEPI__FORMULA_OPERANDS + 1]; /* the last is D's; NULL: none */
+  const char *text; /* of locals that have a name there; NULL: none */
+  const int *places;
+  gemmepi__printed_output outputs[GEMMEPI__FORMULA_OPERANDS + 1];
+  int16_t labels[GEMMEPI__GRAPH_NODES]; /* 0: within others; else t1, t2 ..., or as above */
+  int16_t uses[GEMMEPI__GRAPH_NODES]; /* 0: not needed */
+  uint8_t depth[GEMMEPI__GRAPH_NODES];
+} gemmepi__printer;
+
+/* >>which nodes have names */
+
+static int gemmepi__is_leaf(const gemmepi__printer *p, int node) {
+  return p->nodes[node].op < GEMMEPI__LEAVES || p->labels[node] >= GEMMEPI__BY_OPERAND;
+}
+
+/* labels are 0, but for those of operands */
+static void gemmepi__count_uses(gemmepi__printer *p) {
+  int i, a;
+  memset(p->uses, 0, sizeof p->uses);
+  for (i = 0; i < p->output_count; i++)
+    p->uses[p->outputs[i].node]++;
+  for (i = p->count - 1; i >= 0; i--)
+    for (a = 0; a < 3 && p->uses[i] && !gemmepi__is_leaf(p, i); a++)
+      if (p->nodes[i].args[a] >= 0)
+        p->uses[p->nodes[i].args[a]]++;
+}
+
+static void gemmepi__label_nodes(gemmepi__printer *p) {
+  int i, a, number = 0;
+  for (i = p->output_count - 1; i >= 0; i--)
+    if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
+      p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
+  for (i = 0; i < p->count; i++) {
+    p->depth[i] = 1;
+    if (!p->uses[i] || gemmepi__is_leaf(p, i))
+      continue;
+    for (a = 0; a < 3; a++)
+      if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
+        p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
+    if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
+      p->labels[i] = (int16_t)++number;
+  }
+}
+
+/* Whether a local's name, which ends where it has no more letters, is another's already. */
+static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t length) {
+  int i;
+  if ((p->value && gemmepi__is_name(name, length, p->value)) || gemmepi__is_name(name, length, "dy") ||
+    gemmepi__is_name(name, length, "d"))
+    return 1;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (p->names[i] && gemmepi__is_name(name, length, p->names[i]))
+      return 1;
+  for (i = 0; i < p->output_count; i++)
+    if (gemmepi__is_name(name, length, p->outputs[i].name))
+      return 1;
+  for (i = 0; i < p->count && p->places; i++)
+    if (p->places[i] >= 0 && p->text + p->places[i] != name && gemmepi__name_length(p->text + p->places[i]) == length &&
+      memcmp(p->text + p->places[i], name, length) == 0)
+      return 1;
+  return 0;
+}
+
+/* t1 and so on, with a line below where that is somebody's. */
+static void gemmepi__print_local(const gemmepi__printer *p, int node) {
+  char name[32];
+  size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
+  int lines = 0;
+  if (length && !gemmepi__is_taken(p, p->text + p->places[node], length)) {
+    gemmepi__append(p->out, "%.*s", (int)length, p->text + p->places[node]);
+    return;
+  }
+  do
+    snprintf(name, sizeof name, "t%.*s%d", lines++, "________________", p->labels[node]);
+  while (lines < 16 && gemmepi__is_taken(p, name, strlen(name)));
+  gemmepi__append(p->out, "%s", name);
+}
+
+/* >>expressions */
+
+static void gemmepi__print_expression(const gemmepi__printer *p, int node, int precedence);
+
+static void gemmepi__print_leaf(const gemmepi__printer *p, const gemmepi__node *node, int precedence) {
+  char number[GEMMEPI__NUMBER_SIZE];
+  switch (node->op) {
+  case GEMMEPI__OP_NUMBER:
+    gemmepi__print_number(number, node->number);
+    gemmepi__append(p->out, number[0] == '-' && precedence > 8 ? "(%s)" : "%s", number);
+    break;
+  case GEMMEPI__OP_VALUE:
+    gemmepi__append(p->out, "%s", p->value);
+    break;
+  case GEMMEPI__OP_OPERAND:
+    gemmepi__append(p->out, "%s", p->names[node->place]);
+    break;
+  case GEMMEPI__OP_INDEX:
+    gemmepi__append(p->out, "%s", gemmepi__index_names[node->place]);
+    break;
+  default: /* an upstream */
+    if (node->place == GEMMEPI__RESULT)
+      gemmepi__append(p->out, "dy");
+    else
+      gemmepi__append(p->out, "dy_%s", p->names[node->place]);
+  }
+}
+
+static void gemmepi__print_function_name(const gemmepi__printer *p, const gemmepi__node *node) {
+  static const char *const second[] = {"even", "odd", "interleave"};
+  const char *c = "";
+  gemmepi__append(p->out, "%s", node->op >= GEMMEPI__OP_FIRST && p->mode == GEMMEPI__EVEN_ODD
+    ? second[node->op - GEMMEPI__OP_FIRST] : gemmepi__operation_of(node->op)->name);
+  if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+    c = gemmepi__activations[node->place].name;
+  for (; *c; c++)
+    gemmepi__append(p->out, "%c", *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+}
+
+/* The parameter of an activation that has the one it has unless given, is not written. */
+static int gemmepi__goes_without_saying(const gemmepi__printer *p, const gemmepi__node *node, int argument) {
+  const gemmepi__node *parameter = &p->nodes[node->args[argument]];
+  return argument == 1 && (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE) &&
+     parameter->op == GEMMEPI__OP_NUMBER &&
+     parameter->number == gemmepi__activations[node->place].parameter;
+}
+
+static void gemmepi__print_call(const gemmepi__printer *p, const gemmepi__node *node) {
+  int a;
+  gemmepi__print_function_name(p, node);
+  for (a = 0; a < 3 && node->args[a] >= 0 && !gemmepi__goes_without_saying(p, node, a); a++) {
+    gemmepi__append(p->out, a ? ", " : "(");
+    gemmepi__print_expression(p, node->args[a], 1);
+  }
+  if (node->op >= GEMMEPI__OP_FIRST && p->group)
+    gemmepi__append(p->out, ", %lld", (long long)p->group);
+  gemmepi__append(p->out, ")");
+}
+
+static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__node *node, int precedence) {
+  const gemmepi__operation_of_formula *row = gemmepi__operation_of(node->op);
+  if (row->precedence == 9) {
+    gemmepi__print_call(p, node);
+    return;
+  }
+  if (row->precedence < precedence)
+    gemmepi__append(p->out, "(");
+  if (node->op == GEMMEPI__OP_SELECT) {
+    gemmepi__print_expression(p, node->args[0], 2);
+    gemmepi__append(p->out, " ? ");
+    gemmepi__print_expression(p, node->args[1], 1);
+    gemmepi__append(p->out, " : ");
+    gemmepi__print_expression(p, node->args[2], 1);
+  } else if (row->least == 1) {
+    gemmepi__append(p->out, "%s", row->name);
+    gemmepi__print_expression(p, node->args[0], 9);
+  } else {
+    gemmepi__print_expression(p, node->args[0], row->precedence);
+    gemmepi__append(p->out, " %s ", row->name);
+    gemmepi__print_expression(p, node->args[1], row->precedence + 1);
+  }
+  if (row->precedence < precedence)
+    gemmepi__append(p->out, ")");
+}
+
+/* Of an expression, in parentheses where its operator binds less than precedence. */
+static void gemmepi__print_expression(const gemmepi__printer *p, int node, int precedence) {
+  int label = p->labels[node];
+  if (label >= GEMMEPI__BY_OPERAND)
+    gemmepi__append(p->out, "%s", p->names[label - GEMMEPI__BY_OPERAND]);
+  else if (label >= GEMMEPI__BY_OUTPUT)
+    gemmepi__append(p->out, "%s", p->outputs[label - GEMMEPI__BY_OUTPUT].name);
+  else if (label)
+    gemmepi__print_local(p, node);
+  else if (p->nodes[node].op < GEMMEPI__LEAVES)
+    gemmepi__print_leaf(p, &p->nodes[node], precedence);
+  else
+    gemmepi__print_operation(p, &p->nodes[node], precedence);
+}
+
+/* >>statements */
+
+/* All that has a name in the order of the graph, then the outputs that are left. */
+static void gemmepi__print_statements(gemmepi__printer *p) {
+  const char *between = "";
+  int i, node;
+  gemmepi__count_uses(p);
+  gemmepi__label_nodes(p);
+  for (i = 0; i < p->count; i++) {
+    int label = p->labels[i];
+    if (!p->uses[i] || !label || label >= GEMMEPI__BY_OPERAND)
+      continue;
+    gemmepi__append(p->out, "%s", between);
+    gemmepi__print_expression(p, i, 1);
+    gemmepi__append(p->out, " = ");
+    gemmepi__print_operation(p, &p->nodes[i], 1);
+    between = p->between;
+  }
+  for (i = 0; i < p->output_count; i++) {
+    const gemmepi__printed_output *output = &p->outputs[i];
+    node = output->node;
+    if (!output->reduction && p->labels[node] == GEMMEPI__BY_OUTPUT + i)
+      continue;
+    gemmepi__append(p->out, "%s%s = %s%s", between, output->name,
+      gemmepi__reductions[output->reduction].name, output->reduction ? "(" : "");
+    gemmepi__print_expression(p, node, 1);
+    gemmepi__append(p->out, output->reduction ? ")" : "");
+    between = p->between;
+  }
+}
+
+/* >>formulas that have been parsed */
+
+static void gemmepi__add_output(gemmepi__printer *p, const char *before, const char *name, int node, int reduction) {
+  gemmepi__printed_output *output = &p->outputs[p->output_count++];
+  snprintf(output->name, sizeof output->name, "%s%s", before, name);
+  output->node = node;
+  output->reduction = reduction;
+}
+
+static void gemmepi__start_printer(gemmepi__printer *p, gemmepi__text *out, const gemmepi__formula *formula) {
+  int i;
+  memset(p, 0, sizeof *p);
+  p->out = out;
+  p->nodes = formula->nodes;
+  p->count = formula->node_count;
+  p->mode = formula->mode;
+  p->group = formula->group;
+  p->between = "; ";
+  p->value = formula->names + formula->value_name;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (i < formula->operand_count || i == GEMMEPI__RESULT)
+      p->names[i] = formula->names + formula->operands[i].name;
+}
+
+static void gemmepi__list_outputs(gemmepi__printer *p, const gemmepi__formula *formula) {
+  int i, o;
+  for (i = -1; i < formula->operand_count; i++) {
+    o = i < 0 ? (int)GEMMEPI__RESULT : i;
+    if (formula->operands[o].output && formula->operands[o].used)
+      gemmepi__add_output(p, "", p->names[o], formula->operands[o].node, formula->operands[o].reduction);
+  }
+}
+
+/* The formula with the names of its operands. */
+static void gemmepi__print_formula(gemmepi__text *out, const gemmepi__formula *formula) {
+  gemmepi__printer p;
+  gemmepi__start_printer(&p, out, formula);
+  gemmepi__list_outputs(&p, formula);
+  gemmepi__print_statements(&p);
+}
+
+/* The formula and all that code depends on beside it, whatever names and blanks the user took: equal texts have equal code. Operands
+ are a0, a1 and so on by their place. */
+static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formula) {
+  gemmepi__printer p;
+  char names[GEMMEPI__FORMULA_OPERANDS][4];
+  int i;
+  gemmepi__start_printer(&p, out, formula);
+  gemmepi__append(out, "%s, d %s, n %d:", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name,
+    gemmepi__dtype((gemmepi_dtype)formula->d)->name, (int)formula->n_width);
+  p.value = "v";
+  p.names[GEMMEPI__RESULT] = "d";
+  for (i = 0; i < formula->operand_count; i++) {
+    const gemmepi__formula_operand *operand = &formula->operands[i];
+    snprintf(names[i], sizeof names[i], "a%d", i % 100);
+    p.names[i] = names[i];
+    if (operand->used)
+      gemmepi__append(out, " %s %s%s%s %d %d %d;", names[i], operand->output ? "out " : "",
+        operand->accumulate ? "+= " : "", gemmepi__kind_names[operand->kind], operand->width, operand->dtype, operand->periods);
+  }
+  gemmepi__append(out, " ");
+  gemmepi__list_outputs(&p, formula);
+  gemmepi__print_statements(&p);
+}
+/* A formula on the host: in double, for a unit at a time, with a bound of what the accumulator's type may be off. */
+
+#ifndef GEMMEPI_NO_HOST
+
+/* What a number is, and how far off it may be; an infinite bound says that it may be anything. */
+typedef struct gemmepi__estimate {
+  double value, bound;
+} gemmepi__estimate;
+
+/* All that a unit reads: of what is WIDE both members, else the first. */
+typedef struct gemmepi__unit {
+  gemmepi__estimate value[2];
+  gemmepi__estimate operands[GEMMEPI__FORMULA_OPERANDS][2];
+  int64_t whole[GEMMEPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
+  int64_t indices[GEMMEPI__INDICES]; /* but for the column */
+  int64_t column[2];
+} gemmepi__unit;
+
+/* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
+
+static void gemmepi__philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
+  int round;
+  for (round = 0; round < 10; round++) {
+    uint64_t first = (uint64_t)0xd2511f53u * counter[0], second = (uint64_t)0xcd9e8d57u * counter[2];
+    counter[0] = (uint32_t)(second >> 32) ^ counter[1] ^ key0;
+    counter[1] = (uint32_t)second;
+    counter[2] = (uint32_t)(first >> 32) ^ counter[3] ^ key1;
+    counter[3] = (uint32_t)first;
+    key0 += 0x9e3779b9u;
+    key1 += 0xbb67ae85u;
+  }
+}
+
+static double gemmepi__uniform(int64_t seed, uint32_t i, int64_t column, int64_t row, int64_t item) {
+  uint32_t counter[4];
+  counter[0] = (uint32_t)(column / 4);
+  counter[1] = (uint32_t)row;
+  counter[2] = (uint32_t)item;
+  counter[3] = i;
+  gemmepi__philox(counter, (uint32_t)(uint64_t)seed, (uint32_t)((uint64_t)seed >> 32));
+  return (counter[column % 4] >> 8) * (1.0 / 16777216);
+}
+
+/* >>bounds */
+
+static gemmepi__estimate gemmepi__estimated(double value, double bound) {
+  gemmepi__estimate e;
+  e.value = value;
+  e.bound = bound == bound ? bound : HUGE_VAL;
+  if (value != value && bound == 0)
+    e.bound = 0;
+  return e;
+}
+
+static double gemmepi__larger(double x, double y) {
+  return x > y || x != x ? x : y; /* NaN is the largest */
+}
+
+/* How far f(x) is from y, where both may be the same infinity or no number. */
+static double gemmepi__distance(double x, double y) {
+  if (x == y || (x != x && y != y))
+    return 0;
+  return x != x || y != y ? HUGE_VAL : fabs(x - y);
+}
+
+/* What the function of the row moves within the bounds of x, of a monotone one. */
+static double gemmepi__moves(double (*f)(double), double value, gemmepi__estimate x) {
+  if (x.bound == 0)
+    return 0;
+  return gemmepi__larger(gemmepi__distance(f(x.value - x.bound), value), gemmepi__distance(f(x.value + x.bound), value));
+}
+
+static double gemmepi__divide(double x, double y) {
+  return x / y;
+}
+
+/* Of a function of two numbers that is monotone in each, or, of numbers of one sign, is so apart from its sign. */
+static double gemmepi__moves_of_two(double (*f)(double, double), double value, gemmepi__estimate x, gemmepi__estimate y) {
+  double most = 0;
+  int corner;
+  if (x.bound == 0 && y.bound == 0)
+    return 0;
+  for (corner = 0; corner < 4; corner++)
+    most = gemmepi__larger(most, gemmepi__distance(f(x.value + (corner & 1 ? x.bound : -x.bound),
+      y.value + (corner & 2 ? y.bound : -y.bound)), value));
+  return most;
+}
+
+static int gemmepi__may_be_0(gemmepi__estimate x) {
+  return !(fabs(x.value) > x.bound);
+}
+
+/* Whether x is a condition that may be either. */
+static int gemmepi__is_doubtful(gemmepi__estimate x) {
+  return x.bound > 0 && gemmepi__may_be_0(x);
+}
+
+static double gemmepi__bound_of_product(gemmepi__estimate x, gemmepi__estimate y) {
+  double of_y = y.bound == 0 ? 0 : fabs(x.value) * y.bound,
+     of_x = x.bound == 0 ? 0 : fabs(y.value) * x.bound;
+  return of_x + of_y + (x.bound == 0 || y.bound == 0 ? 0 : x.bound * y.bound);
+}
+
+/* u of the accumulator, and its smallest subnormal */
+typedef struct gemmepi__precision {
+  double unit, smallest;
+  int is_f64, is_short;
+} gemmepi__precision;
+
+static gemmepi__precision gemmepi__precision_of(const gemmepi__formula *formula) {
+  gemmepi__precision p;
+  p.is_f64 = formula->accumulator == GEMMEPI_F64;
+  p.unit = p.is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+  /* what the F32 functions of the hardware make of subnormal numbers may be 0 */
+  p.smallest = p.is_f64 ? DBL_MIN * DBL_EPSILON : FLT_MIN;
+  p.is_short = formula->is_short;
+  return p;
+}
+
+/* What a result may be off by rounding: it is above the range of F32, too. */
+static double gemmepi__rounding(const gemmepi__precision *p, double value, double units) {
+  double size = fabs(value);
+  if (units == 0 || value == 0 || size > DBL_MAX)
+    return 0;
+  if (!p->is_f64 && size > FLT_MAX * (1 - units * p->unit))
+    return HUGE_VAL;
+  /* the host's own rounding, too */
+  return units * p->unit * size + (p->is_f64 ? size * DBL_EPSILON : size * DBL_EPSILON) +
+     (size < p->smallest / p->unit ? p->smallest : 0);
+}
+
+/* >>activations: what kernels/activation.cuh says of them */
+
+typedef double gemmepi__activation_function(uint32_t activation, double parameter, double x);
+
+static double gemmepi__derivative_there(uint32_t activation, double parameter, double x) {
+  return gemmepi__times_derivative(activation, parameter, 1, x);
+}
+
+/* Relative, of the short forms. */
+static double gemmepi__short_units(uint32_t code, int is_derivative, double size) {
+  if (!is_derivative && gemmepi__activation_has(code, GEMMEPI__SHORT_IS_COARSE))
+    return 1024; /* 2^-14 */
+  if (!is_derivative && code == GEMMEPI_GELU_ERF)
+    return 2048;
+  return size < 2 ? 18 : size < 5 ? 100 : size < 10 ? 170 : 4096;
+}
+
+/* f moves by |f'| within the bounds, and, of those that have a least value, by what lies between: |f''| is 2 (1 + |p|) at most. */
+static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *p, const gemmepi__node *node,
+  gemmepi__estimate x, gemmepi__estimate parameter) {
+  int is_derivative = node->op == GEMMEPI__OP_DERIVE, i;
+  gemmepi__activation_function *f = is_derivative ? gemmepi__derivative_there : gemmepi__activate;
+  uint32_t code = (uint32_t)gemmepi__activations[node->place].code;
+  double b = x.bound + 2 * p->unit * fabs(x.value), size = fabs(x.value);
+  double value = f(code, parameter.value, x.value), moved = 0, units = 4, terms = fabs(value);
+  if (code == GEMMEPI_RELU && !is_derivative)
+    return gemmepi__estimated(value, x.bound == 0 ? 0 : gemmepi__larger(gemmepi__distance(f(code, 0, x.value + x.bound), value),
+      gemmepi__distance(f(code, 0, x.value - x.bound), value)));
+  for (i = 0; i < 4; i++)
+    moved = gemmepi__larger(moved, gemmepi__distance(f(code, parameter.value + (i & 2 ? parameter.bound : -parameter.bound),
+      x.value + (i & 1 ? b : -b)), value));
+  if (b > 0)
+    moved +=
+      b * b * 2 * (1 + fabs(parameter.value)) + (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0);
+  if (is_derivative)
+    terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
+  if (p->is_short)
+    units = gemmepi__short_units(code, is_derivative, size);
+  if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
+    moved += 8 * p->unit * size;
+  return gemmepi__estimated(value, moved + gemmepi__rounding(p, terms, units) + (value == 0 && x.value != 0 ? p->smallest : 0));
+}
+
+/* >>operations */
+
+static gemmepi__estimate gemmepi__estimate_comparison(int op, gemmepi__estimate x, gemmepi__estimate y) {
+  double out = 0, reach = x.bound + y.bound;
+  int in_doubt = reach > 0 && !(fabs(x.value - y.value) > reach);
+  gemmepi__fold_truth(op, x.value, y.value, &out);
+  if ((x.value != x.value || y.value != y.value) && reach <= DBL_MAX)
+    in_doubt = 0;
+  return gemmepi__estimated(out, in_doubt);
+}
+
+static gemmepi__estimate gemmepi__estimate_selection(gemmepi__estimate c, gemmepi__estimate x, gemmepi__estimate y) {
+  gemmepi__estimate taken = c.value != 0 ? x : y, other = c.value != 0 ? y : x;
+  if (!gemmepi__is_doubtful(c))
+    return taken;
+  return gemmepi__estimated(taken.value, gemmepi__larger(taken.bound, gemmepi__distance(other.value, taken.value) + other.bound));
+}
+
+static gemmepi__estimate gemmepi__estimate_truth(int op, gemmepi__estimate x, gemmepi__estimate y) {
+  double out = 0;
+  int x_in_doubt = gemmepi__is_doubtful(x), y_in_doubt = gemmepi__is_doubtful(y);
+  /* one that is certain decides an && by 0 and an || by 1 */
+  int decided = op == GEMMEPI__OP_NOT   ? 0
+        : op == GEMMEPI__OP_AND ? (!x_in_doubt && x.value == 0) || (!y_in_doubt && y.value == 0)
+        : (!x_in_doubt && x.value != 0) || (!y_in_doubt && y.value != 0);
+  gemmepi__fold_truth(op, x.value, y.value, &out);
+  return gemmepi__estimated(out, !decided && (x_in_doubt || (op != GEMMEPI__OP_NOT && y_in_doubt)));
+}
+
+static double gemmepi__min_of(double x, double y) {
+  return x != x || x < y ? x : y;
+}
+
+static double gemmepi__max_of(double x, double y) {
+  return x != x || x > y ? x : y;
+}
+
+/* mod: a jump of y lies where x / y is whole. */
+static double gemmepi__moves_of_mod(gemmepi__estimate x, gemmepi__estimate y) {
+  double first = trunc(x.value / y.value), most = fabs(y.value) + y.bound;
+  int corner;
+  if (x.bound == 0 && y.bound == 0)
+    return 0;
+  for (corner = 0; corner < 4; corner++)
+    if (gemmepi__may_be_0(y) || trunc((x.value + (corner & 1 ? x.bound : -x.bound)) /
+      (y.value + (corner & 2 ? y.bound : -y.bound))) != first)
+      return most;
+  return x.bound + fabs(first) * y.bound;
+}
+
+/* pow is monotone in each but where x goes over 0. */
+static double gemmepi__moves_of_pow(double value, gemmepi__estimate x, gemmepi__estimate y) {
+  double most = gemmepi__moves_of_two(pow, value, x, y);
+  return x.bound > 0 && gemmepi__may_be_0(x) ? most + fabs(value) : most;
+}
+
+/* x as D's dtype stores it, without scale. */
+static double gemmepi__as_stored(int dtype, double x) {
+  const gemmepi__float_format *format = gemmepi__format_of(dtype);
+  if (format)
+    return gemmepi__decode(format, gemmepi__encode(format, x));
+  if (dtype == GEMMEPI_I8)
+    return gemmepi__encode_i8(x);
+  return dtype == GEMMEPI_F32
+       ? (double)(float)(fabs(x) > FLT_MAX * 1.5 ? (x > 0 ? HUGE_VAL : -HUGE_VAL) : x)
+       : x;
+}
+
+static gemmepi__estimate gemmepi__estimate_rounded(int dtype, gemmepi__estimate x) {
+  double value = gemmepi__as_stored(dtype, x.value);
+  if (x.bound == 0)
+    return gemmepi__estimated(value, 0);
+  return gemmepi__estimated(value, gemmepi__larger(gemmepi__distance(gemmepi__as_stored(dtype, x.value + x.bound), value),
+    gemmepi__distance(gemmepi__as_stored(dtype, x.value - x.bound), value)));
+}
+
+static gemmepi__estimate gemmepi__estimate_one(const gemmepi__precision *p, int op, gemmepi__estimate x) {
+  const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+  double units = 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32), value = row->host(x.value), moved;
+  if (row->traits & GEMMEPI__WAVES)
+    moved = x.bound < 2 ? x.bound : 2;
+  else
+    moved = gemmepi__moves(row->host, value, x);
+  return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, units) +
+    (value == 0 && x.value != 0 && units > 0 ? p->smallest : 0));
+}
+
+/* Whether nothing is rounded off. */
+static int gemmepi__is_exact(int op, double x, double y, double value) {
+  y = op == GEMMEPI__OP_SUB ? -y : y;
+  switch (op) {
+  case GEMMEPI__OP_ADD:
+  case GEMMEPI__OP_SUB:
+    return value - x == y && value - y == x;
+  case GEMMEPI__OP_MUL:
+    return fma(x, y, -value) == 0 && (value != 0 || x == 0 || y == 0);
+  case GEMMEPI__OP_DIV:
+    return fma(value, y, -x) == 0 && (value != 0 || x == 0);
+  default:
+    return 0;
+  }
+}
+
+/* Arithmetic of numbers, each rounded. */
+static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *p, int op,
+  gemmepi__estimate x, gemmepi__estimate y, gemmepi__estimate z) {
+  const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+  double value, moved = x.bound + y.bound;
+  switch (op) {
+  case GEMMEPI__OP_ADD:
+    value = x.value + y.value;
+    break;
+  case GEMMEPI__OP_SUB:
+    value = x.value - y.value;
+    break;
+  case GEMMEPI__OP_MUL:
+    value = x.value * y.value;
+    moved = gemmepi__bound_of_product(x, y);
+    break;
+  case GEMMEPI__OP_DIV:
+    value = x.value / y.value;
+    moved = y.bound > 0 && gemmepi__may_be_0(y) ? HUGE_VAL
+        : gemmepi__moves_of_two(gemmepi__divide, value, x, y);
+    break;
+  case GEMMEPI__OP_FMA:
+    value = fma(x.value, y.value, z.value);
+    moved = gemmepi__bound_of_product(x, y) + z.bound;
+    break;
+  case GEMMEPI__OP_POW:
+    value = pow(x.value, y.value);
+    moved = gemmepi__moves_of_pow(value, x, y);
+    break;
+  default: /* MOD */
+    value = fmod(x.value, y.value);
+    moved = gemmepi__moves_of_mod(x, y);
+  }
+  if (moved == 0 && (p->is_f64 || gemmepi__f32_holds(value)) && gemmepi__is_exact(op, x.value, y.value, value))
+    return gemmepi__estimated(value, 0);
+  return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
+}
+
+static gemmepi__estimate gemmepi__estimate_order(int op, gemmepi__estimate x, gemmepi__estimate y, gemmepi__estimate z) {
+  double bound = gemmepi__larger(x.bound, y.bound);
+  if (op == GEMMEPI__OP_MIN)
+    return gemmepi__estimated(gemmepi__min_of(x.value, y.value), bound);
+  if (op == GEMMEPI__OP_MAX)
+    return gemmepi__estimated(gemmepi__max_of(x.value, y.value), bound);
+  return gemmepi__estimated(gemmepi__min_of(gemmepi__max_of(x.value, y.value), z.value), gemmepi__larger(bound, z.bound));
+}
+
+/* Of results in I32: modulo 2^32. */
+static gemmepi__estimate gemmepi__estimate_whole(int op, double x, double y) {
+  uint32_t a = (uint32_t)(int64_t)x, b = (uint32_t)(int64_t)y, out;
+  switch (op) {
+  case GEMMEPI__OP_ADD:
+    out = a + b;
+    break;
+  case GEMMEPI__OP_SUB:
+    out = a - b;
+    break;
+  case GEMMEPI__OP_MUL:
+    out = a * b;
+    break;
+  default: /* NEG */
+    out = 0u - a;
+  }
+  return gemmepi__estimated(gemmepi__signed(out), 0);
+}
+
+/* >>nodes */
+
+typedef struct gemmepi__evaluation {
+  const gemmepi__formula *formula;
+  const gemmepi__unit *unit;
+  gemmepi__precision precision;
+  gemmepi__estimate *values; /* two of each node */
+} gemmepi__evaluation;
+
+/* A whole number: of the index or the operand, or the half of one. */
+static int64_t gemmepi__whole_at(const gemmepi__evaluation *e, int node, int member) {
+  const gemmepi__node *n = &e->formula->nodes[node];
+  if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
+    return gemmepi__whole_at(e, n->args[0], n->op == GEMMEPI__OP_SECOND);
+  if (n->op == GEMMEPI__OP_NUMBER)
+    return (int64_t)n->number;
+  if (gemmepi__members(e->formula, n->width) == 1)
+    member = 0;
+  if (n->type != GEMMEPI__OF_WHOLE) /* with results in I32 */
+    return (int64_t)e->values[2 * node + member].value;
+  if (n->op == GEMMEPI__OP_OPERAND)
+    return e->unit->whole[n->place][member];
+  return n->place == GEMMEPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
+}
+
+static gemmepi__estimate gemmepi__estimate_whole_comparison(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
+  int64_t x = gemmepi__whole_at(e, n->args[0], member), y = gemmepi__whole_at(e, n->args[1], member);
+  double out = 0;
+  gemmepi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
+  return gemmepi__estimated(out, 0);
+}
+
+/* A number that the accumulator must hold: of whole numbers that are large and of the formula's own. */
+static gemmepi__estimate gemmepi__as_accumulator(const gemmepi__evaluation *e, double x) {
+  if (e->formula->accumulator == GEMMEPI_I32)
+    return gemmepi__estimated(gemmepi__signed((uint32_t)(int64_t)x), 0);
+  return gemmepi__estimated(x, e->precision.is_f64 || gemmepi__f32_holds(x) ? 0 : gemmepi__rounding(&e->precision, x, 1));
+}
+
+static gemmepi__estimate gemmepi__estimate_leaf(const gemmepi__evaluation *e, int node, int member) {
+  const gemmepi__node *n = &e->formula->nodes[node];
+  int64_t whole;
+  if (n->op == GEMMEPI__OP_NUMBER)
+    return gemmepi__as_accumulator(e, n->number);
+  if (n->op == GEMMEPI__OP_VALUE)
+    return e->unit->value[member];
+  if (n->type != GEMMEPI__OF_WHOLE)
+    return e->unit->operands[n->place][member];
+  whole = gemmepi__whole_at(e, node, member);
+  if (e->formula->accumulator == GEMMEPI_I32)
+    return gemmepi__estimated(gemmepi__signed((uint32_t)(uint64_t)whole), 0);
+  /* (double) rounds beyond 2^53 */
+  return gemmepi__estimated((double)whole, gemmepi__f32_holds((double)whole) &&
+    whole < ((int64_t)1 << 53) && whole > -((int64_t)1 << 53) ? 0 : gemmepi__rounding(&e->precision, (double)whole, 1));
+}
+
+/* The member of an argument that one of a node is made of. */
+static gemmepi__estimate gemmepi__argument(const gemmepi__evaluation *e, const gemmepi__node *n, int a, int member) {
+  static const gemmepi__estimate none = {0, 0};
+  int node = n->args[a];
+  if (node < 0)
+    return none;
+  if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
+    member = n->op == GEMMEPI__OP_SECOND;
+  else if (gemmepi__members(e->formula, e->formula->nodes[node].width) == 1)
+    member = 0;
+  return e->values[2 * node + member];
+}
+
+static gemmepi__estimate gemmepi__estimate_uniform(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
+  const int64_t *indices = e->unit->indices;
+  return gemmepi__estimated(gemmepi__uniform(gemmepi__whole_at(e, n->args[0], 0),
+    (uint32_t)(uint64_t)gemmepi__whole_at(e, n->args[1], 0), e->unit->column[member], indices[GEMMEPI__INDEX_ROW],
+    indices[GEMMEPI__INDEX_ITEM]), 0);
+}
+
+static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
+  gemmepi__estimate x = gemmepi__argument(e, n, 0, member), y = gemmepi__argument(e, n, 1, member),
+        z = gemmepi__argument(e, n, 2, member);
+  if (gemmepi__is_exact_comparison(e->formula, n))
+    return gemmepi__estimate_whole_comparison(e, n, member);
+  if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GEMMEPI__OP_ADD && n->op <= GEMMEPI__OP_NEG)
+    return gemmepi__estimate_whole(n->op, x.value, y.value);
+  switch (n->op) {
+  case GEMMEPI__OP_SELECT:
+    return gemmepi__estimate_selection(x, y, z);
+  case GEMMEPI__OP_OR:
+  case GEMMEPI__OP_AND:
+  case GEMMEPI__OP_NOT:
+    return gemmepi__estimate_truth(n->op, x, y);
+  case GEMMEPI__OP_NEG:
+    return gemmepi__estimated(-x.value, x.bound);
+  case GEMMEPI__OP_ABS:
+    return gemmepi__estimated(fabs(x.value), x.bound);
+  case GEMMEPI__OP_ISNAN:
+    return gemmepi__estimated(x.value != x.value, x.bound > DBL_MAX);
+  case GEMMEPI__OP_ROUNDED:
+    return gemmepi__estimate_rounded(e->formula->d, x);
+  case GEMMEPI__OP_UNIFORM:
+    return gemmepi__estimate_uniform(e, n, member);
+  case GEMMEPI__OP_ACTIVATE:
+  case GEMMEPI__OP_DERIVE:
+    return gemmepi__estimate_activation(&e->precision, n, x, y);
+  case GEMMEPI__OP_BOTH:
+    return member ? y : x;
+  case GEMMEPI__OP_FIRST:
+  case GEMMEPI__OP_SECOND:
+    return x;
+  case GEMMEPI__OP_MIN:
+  case GEMMEPI__OP_MAX:
+  case GEMMEPI__OP_CLAMP:
+    return gemmepi__estimate_order(n->op, x, y, z);
+  default:
+    if (n->op <= GEMMEPI__OP_GE)
+      return gemmepi__estimate_comparison(n->op, x, y);
+    if (gemmepi__operation_of(n->op)->host)
+      return gemmepi__estimate_one(&e->precision, n->op, x);
+    return gemmepi__estimate_arithmetic(&e->precision, n->op, x, y, z);
+  }
+}
+
+/* Fills in values, two of each node (the second of one that has a single member is not written). Of an output of the formula its
+ values are those of its node: what is rounded once when stored, or goes into the reduction. */
+static void gemmepi__evaluate(const gemmepi__formula *formula, const gemmepi__unit *unit, gemmepi__estimate *values) {
+  gemmepi__evaluation e;
+  int node, member;
+  e.formula = formula;
+  e.unit = unit;
+  e.precision = gemmepi__precision_of(formula);
+  e.values = values;
+  for (node = 0; node < formula->node_count; node++)
+    for (member = 0; member < gemmepi__members(formula, formula->nodes[node].width); member++)
+      values[2 * node + member] = formula->nodes[node].op < GEMMEPI__LEAVES
+        ? gemmepi__estimate_leaf(&e, node, member)
+        : gemmepi__estimate_operation(&e, &formula->nodes[node], member);
+}
+
+/* Of an output (a place among formula.operands) in a unit. */
+static gemmepi__estimate gemmepi__output_value(const gemmepi__formula *formula,
+  const gemmepi__estimate *values, int output, int member) {
+  int node = formula->operands[output].node;
+  return values[2 * node + (gemmepi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
+}
+#endif
+/* A formula as C++ for kernels (and, in tests, for a host's compiler): one unit's outputs from one unit's inputs.
+
+ The text has no function for values that do not change along rows or columns: it is inlined where it is called, has no branch, loop or
+ store and calls nothing that has an effect, so that a compiler computes what is the same for all columns of a thread once. */
+
+typedef struct gemmepi__emitter {
+  gemmepi__text *out;
+  const gemmepi__formula *formula;
+  int is_whole; /* results in I32 */
+} gemmepi__emitter;
+
+/* What an argument is wanted as: GEMMEPI_T, a condition, or as it is. */
+enum { GEMMEPI__AS_NUMBER, GEMMEPI__AS_TRUTH, GEMMEPI__AS_READ };
+
+static void gemmepi__emit_number(const gemmepi__emitter *e, double number, int as) {
+  char text[GEMMEPI__NUMBER_SIZE];
+  if (as == GEMMEPI__AS_READ) { /* beside whole numbers */
+    gemmepi__append(e->out, "%lldLL", (long long)number);
+    return;
+  }
+  if (e->is_whole)
+    number = number > 2147483647.0 ? number - 4294967296.0 : number;
+  else if (e->formula->accumulator == GEMMEPI_F32)
+    number = (double)(float)number;
+  gemmepi__print_number(text, number);
+  gemmepi__append(e->out, "GEMMEPI_T(%s)%s", text, as == GEMMEPI__AS_TRUTH ? " != 0" : "");
+}
+
+static void gemmepi__emit_leaf(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  if (gemmepi__members(e->formula, node->width) == 1)
+    member = 0;
+  if (node->op == GEMMEPI__OP_VALUE)
+    gemmepi__append(e->out, "in.v[%d]", member);
+  else if (node->op == GEMMEPI__OP_OPERAND)
+    gemmepi__append(e->out, "in.a%d[%d]", node->place, member);
+  else if (node->place == GEMMEPI__INDEX_COLUMN)
+    gemmepi__append(e->out, "in.column[%d]", member);
+  else
+    gemmepi__append(e->out, "in.%s", gemmepi__index_names[node->place]);
+}
+
+/* A node's value in its own type. */
+static void gemmepi__emit_value(const gemmepi__emitter *e, int number, int member) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  if (node->op < GEMMEPI__LEAVES)
+    gemmepi__emit_leaf(e, node, member);
+  else if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    gemmepi__emit_value(e, node->args[0], node->op == GEMMEPI__OP_SECOND);
+  else if (gemmepi__members(e->formula, node->width) == 2)
+    gemmepi__append(e->out, "t%d_%d", number, member);
+  else
+    gemmepi__append(e->out, "t%d", number);
+}
+
+static void gemmepi__emit_argument(const gemmepi__emitter *e, int number, int member, int as) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  const char *before = "", *behind = "";
+  if (node->op == GEMMEPI__OP_NUMBER) {
+    gemmepi__append(e->out, "(");
+    gemmepi__emit_number(e, node->number, as);
+    gemmepi__append(e->out, ")");
+    return;
+  }
+  if (as == GEMMEPI__AS_NUMBER && node->type != GEMMEPI__OF_NUMBERS)
+    before = "GEMMEPI_T(", behind = ")";
+  if (as == GEMMEPI__AS_TRUTH && node->type != GEMMEPI__OF_TRUTH)
+    before = "(", behind = " != 0)";
+  gemmepi__append(e->out, "%s", before);
+  gemmepi__emit_value(e, number, member);
+  gemmepi__append(e->out, "%s", behind);
+}
+
+/* What an operation wants of one of its arguments. */
+static int gemmepi__wanted_as(const gemmepi__emitter *e, const gemmepi__node *node, int argument) {
+  if (node->op == GEMMEPI__OP_OR || node->op == GEMMEPI__OP_AND || node->op == GEMMEPI__OP_NOT ||
+    (node->op == GEMMEPI__OP_SELECT && argument == 0))
+    return GEMMEPI__AS_TRUTH;
+  if (gemmepi__is_exact_comparison(e->formula, node))
+    return GEMMEPI__AS_READ;
+  return GEMMEPI__AS_NUMBER;
+}
+
+/* In I32 + - and * are of numbers without a sign, and so modulo 2^32. */
+static const char *gemmepi__device_text(const gemmepi__emitter *e, int op) {
+  if (e->is_whole)
+    switch (op) {
+    case GEMMEPI__OP_ADD:
+      return "(int)((u32)x + (u32)y)";
+    case GEMMEPI__OP_SUB:
+      return "(int)((u32)x - (u32)y)";
+    case GEMMEPI__OP_MUL:
+      return "(int)((u32)x * (u32)y)";
+    case GEMMEPI__OP_NEG:
+      return "(int)(0u - (u32)x)";
+    }
+  return gemmepi__operation_of(op)->device;
+}
+
+/* The text of a row with its arguments in place of x, y and z where these stand alone. */
+static void gemmepi__emit_template(const gemmepi__emitter *e, const gemmepi__node *node, int member, const char *text) {
+  size_t length;
+  int argument;
+  for (; *text; text += length) {
+    length = gemmepi__name_length(text);
+    if (length == 0) {
+      length = 1;
+      gemmepi__append(e->out, "%c", *text);
+      continue;
+    }
+    argument = length == 1 && *text >= 'x' && *text <= 'z' ? *text - 'x' : -1;
+    if (argument >= 0)
+      gemmepi__emit_argument(e, node->args[argument], member, gemmepi__wanted_as(e, node, argument));
+    else
+      gemmepi__append(e->out, "%.*s", (int)length, text);
+  }
+}
+
+static void gemmepi__emit_activation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  gemmepi__append(e->out, "%s(%s, ", node->op == GEMMEPI__OP_ACTIVATE ? "FORMULA_ACTIVATE" : "FORMULA_DERIVE",
+    gemmepi__activations[node->place].name);
+  gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
+  gemmepi__append(e->out, ", ");
+  if (node->args[1] >= 0)
+    gemmepi__emit_argument(e, node->args[1], member, GEMMEPI__AS_NUMBER);
+  else
+    gemmepi__append(e->out, "GEMMEPI_T(0)");
+  gemmepi__append(e->out, ")");
+}
+
+static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  const gemmepi__node *i = &e->formula->nodes[node->args[1]];
+  gemmepi__append(e->out, "GEMMEPI_T(formula_uniform(");
+  gemmepi__emit_value(e, node->args[0], 0);
+  gemmepi__append(e->out, ", ");
+  if (i->op == GEMMEPI__OP_NUMBER)
+    gemmepi__emit_number(e, i->number, GEMMEPI__AS_READ);
+  else
+    gemmepi__emit_value(e, node->args[1], 0);
+  gemmepi__append(e->out, ", in.column[%d], in.row, in.item))", member);
+}
+
+static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+    gemmepi__emit_activation(e, node, member);
+  else if (node->op == GEMMEPI__OP_UNIFORM)
+    gemmepi__emit_uniform(e, node, member);
+  else if (node->op == GEMMEPI__OP_BOTH)
+    gemmepi__emit_argument(e, node->args[member], 0, GEMMEPI__AS_NUMBER);
+  else
+    gemmepi__emit_template(e, node, member, gemmepi__device_text(e, node->op));
+}
+
+static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  int member, members = gemmepi__members(e->formula, node->width);
+  if (node->op < GEMMEPI__LEAVES || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return;
+  for (member = 0; member < members; member++) {
+    gemmepi__append(e->out, "    const %s ", node->type == GEMMEPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
+    gemmepi__emit_value(e, number, member);
+    gemmepi__append(e->out, " = ");
+    gemmepi__emit_operation(e, node, member);
+    gemmepi__append(e->out, ";\n");
+  }
+}
+
+/* >>what surrounds it */
+
+/* Which values of a formula's run a kernel must bring, and of which it takes care: lists for macros, the numbers for #if. */
+static void gemmepi__emit_table(const gemmepi__emitter *e) {
+  const gemmepi__formula *f = e->formula;
+  int i, pass, value = f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1;
+  gemmepi__append(e->out, "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
+    "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
+    "#define FORMULA_UNIFORM %d\n#define FORMULA_EXACT %d\n",
+    f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
+    f->operands[GEMMEPI__RESULT].used ? f->operands[GEMMEPI__RESULT].members : 0,
+    (unsigned)f->indices, (int)f->uses_uniform, !f->is_short);
+  for (pass = 0; pass < 2; pass++) {
+    gemmepi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
+    for (i = 0; i < f->operand_count; i++) {
+      const gemmepi__formula_operand *o = &f->operands[i];
+      if (!o->used || o->output != pass)
+        continue;
+      gemmepi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gemmepi__kind_names[o->kind],
+        o->members, gemmepi__dtype((gemmepi_dtype)o->dtype)->name);
+      if (pass)
+        gemmepi__append(e->out, "%s, %d)", o->reduction ? gemmepi__reductions[o->reduction].name : "none", o->accumulate);
+      else
+        gemmepi__append(e->out, "%d)", o->periods);
+    }
+    gemmepi__append(e->out, "\n");
+  }
+}
+
+static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
+  const gemmepi__formula *f = e->formula;
+  const char *type;
+  int i;
+  gemmepi__append(e->out, "struct Formula_in {\n");
+  if (f->reads_value)
+    gemmepi__append(e->out, "    GEMMEPI_T v[%d];\n", f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1);
+  for (i = 0; i < f->operand_count; i++) {
+    type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
+       : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
+        : "GEMMEPI_T";
+    if (f->operands[i].used && !f->operands[i].output)
+      gemmepi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
+  }
+  for (i = 0; i < GEMMEPI__INDICES; i++)
+    if (f->indices >> i & 1)
+      gemmepi__append(e->out, "    GEMMEPI_INDEX %s%s;\n", gemmepi__index_names[i], i != GEMMEPI__INDEX_COLUMN ? ""
+        : f->has_halves            ? "[2]" : "[1]");
+  gemmepi__append(e->out, "};\n");
+}
+
+static void gemmepi__emit_outputs(const gemmepi__emitter *e, int assigns) {
+  const gemmepi__formula *f = e->formula;
+  int i, member;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    char name[8] = "d";
+    if (!o->output || !o->used)
+      continue;
+    if (i < GEMMEPI__RESULT)
+      snprintf(name, sizeof name, "a%d", i % 100);
+    if (!assigns)
+      gemmepi__append(e->out, "    GEMMEPI_T %s[%d];\n", name, o->members);
+    for (member = 0; assigns && member < o->members; member++) {
+      gemmepi__append(e->out, "    out.%s[%d] = ", name, member);
+      gemmepi__emit_argument(e, o->node, member, GEMMEPI__AS_NUMBER);
+      gemmepi__append(e->out, ";\n");
+    }
+  }
+}
+
+/* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
+ activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(). FORMULA_ACTIVATE and FORMULA_DERIVE
+ may be defined otherwise. Appends to out, which counts on where there is no room. */
+static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *formula) {
+  gemmepi__emitter e;
+  int i;
+  e.out = out;
+  e.formula = formula;
+  e.is_whole = formula->accumulator == GEMMEPI_I32;
+  gemmepi__emit_table(&e);
+  gemmepi__append(out, "#ifndef FORMULA_ACTIVATE\n#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
+    "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n");
+  gemmepi__emit_inputs(&e);
+  gemmepi__append(out, "struct Formula_out {\n");
+  gemmepi__emit_outputs(&e, 0);
+  gemmepi__append(out, "};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n");
+  for (i = 0; i < formula->node_count; i++)
+    gemmepi__emit_node(&e, i);
+  gemmepi__emit_outputs(&e, 1);
+  gemmepi__append(out, "}\n");
+}
+/* Gradients of formulas, in reverse mode on the graph, as formulas. */
+
+enum { GEMMEPI__OF_VALUE = GEMMEPI__RESULT + 1, GEMMEPI__DERIVED_NAMES = 2 * GEMMEPI__FORMULA_OPERANDS + 2 };
+
+/* What has come together for a node: an expression as wide as what reads the node, which `width` tells where the expression itself does
+ not change along columns. node -1: nothing yet. */
+typedef struct gemmepi__adjoint {
+  int16_t node, width;
+} gemmepi__adjoint;
+
+typedef struct gemmepi__derivation {
+  gemmepi__formula_desc desc;
+  gemmepi__graph graph;
+  gemmepi__parser parser;
+  gemmepi__printer printer;
+  int given; /* nodes of the formula itself */
+  int wrt_count;
+  int16_t wrt[GEMMEPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
+  uint8_t readable[GEMMEPI__OF_VALUE + 1]; /* by desc.saved */
+  uint8_t depends[GEMMEPI__GRAPH_NODES]; /* on what is in wrt */
+  gemmepi__adjoint adjoints[GEMMEPI__GRAPH_NODES];
+  int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
+} gemmepi__derivation;
+
+/* >>what is asked for */
+
+static const char *gemmepi__name_in(const gemmepi__derivation *d, int which) {
+  if (which == GEMMEPI__OF_VALUE)
+    return gemmepi__value_name(&d->desc);
+  return which == GEMMEPI__RESULT ? "d" : d->desc.operands[which].name;
+}
+
+static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which) {
+  const gemmepi_operand *o;
+  int i;
+  for (i = 0; i < d->wrt_count; i++)
+    if (d->wrt[i] == which)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gemmepi__name_in(d, which));
+  if (which == GEMMEPI__OF_VALUE)
+    return GEMMEPI_OK;
+  o = &d->desc.operands[which];
+  if (which == GEMMEPI__RESULT || o->output)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, an output; accepted are inputs and the value",
+      gemmepi__name_in(d, which));
+  if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient", o->name);
+  if (o->row_period || o->column_period)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
+  return GEMMEPI_OK;
+}
+
+/* The next name of a list, and where it ends; 0: there is none, -1: an unknown one, with the sentence. */
+static int gemmepi__next_name(const gemmepi__derivation *d, const char *field, const char **at, int *which) {
+  size_t length;
+  while (**at == ' ' || **at == ',')
+    ++*at;
+  if (!**at)
+    return 0;
+  length = gemmepi__name_length(*at);
+  for (*which = 0; *which <= GEMMEPI__OF_VALUE && length; ++*which)
+    if ((*which < d->desc.operand_count || *which >= GEMMEPI__RESULT) &&
+      gemmepi__is_name(*at, length, gemmepi__name_in(d, *which))) {
+      *at += length;
+      return 1;
+    }
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.%s has \"%.60s\"; accepted are names of operands, %s and d, separated by commas", field, *at,
+    gemmepi__value_name(&d->desc));
+  return -1;
+}
+
+static gemmepi_status gemmepi__take_lists(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  const char *at = desc->wrt ? desc->wrt : "";
+  gemmepi_status status;
+  int which, i, more;
+  while ((more = gemmepi__next_name(d, "wrt", &at, &which)) > 0) {
+    status = gemmepi__check_wrt(d, which);
+    if (status)
+      return status;
+    d->wrt[d->wrt_count++] = (int16_t)which;
+  }
+  if (more < 0)
+    return GEMMEPI_INVALID_ARGUMENT;
+  if (d->wrt_count == 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt is %s; it names what gradients are wanted of",
+      desc->wrt ? "empty" : "NULL");
+  for (i = 0; i < d->desc.operand_count; i++) /* a number lies on the host and costs nothing */
+    d->readable[i] =
+      desc->operands[i].kind == GEMMEPI_NUMBER || (!desc->saved && !desc->operands[i].output);
+  d->readable[GEMMEPI__OF_VALUE] = !desc->saved;
+  for (at = desc->saved ? desc->saved : ""; (more = gemmepi__next_name(d, "saved", &at, &which)) > 0;)
+    d->readable[which] = 1;
+  return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
+/* Names that the gradient gives. */
+static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivation *d) {
+  int i;
+  for (i = -1; i < d->desc.operand_count; i++) {
+    const char *name = gemmepi__name_in(d, i < 0 ? (int)GEMMEPI__OF_VALUE : i);
+    if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  gemmepi_status status;
+  int i;
+  d->desc.text = desc->formula;
+  d->desc.operands = desc->operands;
+  d->desc.operand_count = desc->operand_count;
+  d->desc.value = desc->value;
+  d->desc.accumulator = GEMMEPI_F32;
+  for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
+    if (desc->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
+      d->desc.accumulator = GEMMEPI_F64;
+  d->desc.d = d->desc.accumulator;
+  status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
+  if (!status)
+    status = gemmepi__check_names_for_gradient(d);
+  if (!status)
+    status = gemmepi__take_lists(d, desc);
+  d->given = d->graph.count;
+  d->graph.simplifies = 1;
+  return status;
+}
+
+/* >>the sweep */
+
+static gemmepi_status gemmepi__refuse_size(void) {
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "the gradient of desc.formula has more than %d operations, or expressions that lie too deep", GEMMEPI__FORMULA_NODES);
+}
+
+/* A sum over columns of half the width: of both halves. */
+static int gemmepi__narrowed(gemmepi__graph *graph, int node) {
+  if (graph->nodes[node].width != GEMMEPI__WIDE)
+    return gemmepi__make(graph, GEMMEPI__OP_MUL, gemmepi__number(graph, 2), node, -1);
+  return gemmepi__make(graph, GEMMEPI__OP_ADD, gemmepi__make(graph, GEMMEPI__OP_FIRST, node, -1, -1),
+    gemmepi__make(graph, GEMMEPI__OP_SECOND, node, -1, -1), -1);
+}
+
+/* Adds to what has come together for a node, whose readers are so wide. */
+static gemmepi_status gemmepi__contribute(gemmepi__derivation *d, int to, int node, int width) {
+  gemmepi__adjoint *adjoint = &d->adjoints[to];
+  if (node >= 0 && gemmepi__is_the_number(&d->graph, node, 0))
+    return GEMMEPI_OK;
+  if (node >= 0 && adjoint->node >= 0) {
+    if (width == GEMMEPI__WIDE && adjoint->width == GEMMEPI__NARROW) {
+      node = gemmepi__narrowed(&d->graph, node);
+      width = GEMMEPI__NARROW;
+    } else if (width == GEMMEPI__NARROW && adjoint->width == GEMMEPI__WIDE) {
+      adjoint->node = (int16_t)gemmepi__narrowed(&d->graph, adjoint->node);
+    }
+    if (adjoint->node >= 0)
+      node = gemmepi__make(&d->graph, GEMMEPI__OP_ADD, adjoint->node, node, -1);
+  }
+  if (node < 0)
+    return gemmepi__refuse_size();
+  adjoint->node = (int16_t)node;
+  adjoint->width = (int16_t)width;
+  return GEMMEPI_OK;
+}
+
+/* A leaf that the formula does not have: an upstream, or a result that is read. */
+static int gemmepi__new_leaf(gemmepi__derivation *d, int op, int output, int width) {
+  gemmepi__node node = gemmepi__node_of(op, -1, -1, -1);
+  node.place = (int16_t)output;
+  node.width = (uint8_t)width;
+  return gemmepi__intern(&d->graph, &node);
+}
+
+static int gemmepi__width_of_output(const gemmepi__derivation *d, int output) {
+  const gemmepi_operand *o = &d->desc.operands[output];
+  int width = output == GEMMEPI__RESULT ? (int)d->graph.nodes[d->graph.assigned[output].node].width
+        : gemmepi__width_of(&d->graph, o->kind, o->width);
+  return output == GEMMEPI__RESULT && !width ? d->graph.n_width : width;
+}
+
+/* A rule's expression: of the arguments x, y and z, the result r and the upstream g. */
+static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, int x, int y, int z, int r, int g) {
+  int16_t nodes[5];
+  nodes[0] = (int16_t)x;
+  nodes[1] = (int16_t)y;
+  nodes[2] = (int16_t)z;
+  nodes[3] = (int16_t)r;
+  nodes[4] = (int16_t)g;
+  gemmepi__start_parser(&d->parser, &d->graph, rule);
+  d->parser.rule = nodes;
+  return gemmepi__expression(&d->parser, 1);
+}
+
+static int gemmepi__has_halves(const gemmepi__graph *graph) {
+  int i, width = 0;
+  for (i = 0; i < graph->count; i++) {
+    if (graph->nodes[i].op >= GEMMEPI__OP_FIRST || (width && graph->nodes[i].width && graph->nodes[i].width != width))
+      return 1;
+    width = graph->nodes[i].width ? graph->nodes[i].width : width;
+  }
+  return 0;
+}
+
+/* What comes from an output's upstream to what it is assigned. */
+static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
+  const gemmepi__reduction *reduction = &gemmepi__reductions[d->graph.assigned[output].reduction];
+  int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
+  if (!d->depends[node])
+    return GEMMEPI_OK;
+  if (reduction->op == GEMMEPI__REDUCE_MAX || reduction->op == GEMMEPI__REDUCE_ARGMAX)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s, which %s is assigned, has no derivative",
+      reduction->name, d->desc.operands[output].name);
+  if (reduction->name[0] && width == GEMMEPI__ANY && reduction->kind != GEMMEPI_PER_COLUMN && gemmepi__has_halves(&d->graph))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s, which %s is assigned, is of what does not change along columns, in a formula with "
+      "halves; its gradient cannot be said in one formula", reduction->name, d->desc.operands[output].name);
+  upstream = gemmepi__new_leaf(d, GEMMEPI__OP_UPSTREAM, output, gemmepi__width_of_output(d, output));
+  if (upstream >= 0 && reduction->op == GEMMEPI__REDUCE_LOGSUMEXP) {
+    if (!d->readable[output])
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of %s reads its result %s, which desc.saved does not name",
+        reduction->name, d->desc.operands[output].name);
+    saved = gemmepi__new_leaf(d, GEMMEPI__OP_OPERAND, output, gemmepi__width_of_output(d, output));
+    upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", node, -1, -1, saved, upstream);
+  }
+  return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
+}
+
+/* Of activations whose derivative is 0 by selection, and of parameters. */
+static const char *gemmepi__rule_of_activation(const gemmepi__node *node, int argument, char *room, size_t size) {
+  const gemmepi__activation_row *row = &gemmepi__activations[node->place];
+  const char *selected = row->code == GEMMEPI_SQUARED_RELU  ? "x > 0 || isnan(x) ? %s : 0"
+        : row->code == GEMMEPI_HARDSIGMOID ? "x > -3 && x < 3 ? %s : 0"
+        : "%s";
+  char slope[48];
+  size_t i;
+  if (row->code == GEMMEPI_RELU)
+    return "x > 0 ? g : 0";
+  if (argument == 1)
+    return row->code == GEMMEPI_ELU ? "x > 0 ? 0 : g * expm1(x)" : "x > 0 ? 0 : g * x";
+  snprintf(slope, sizeof slope, "g * d_%s(x%s)", row->name, node->args[1] >= 0 ? ", y" : "");
+  for (i = 0; slope[i]; i++)
+    if (slope[i] >= 'A' && slope[i] <= 'Z')
+      slope[i] = (char)(slope[i] - 'A' + 'a');
+  snprintf(room, size, selected, slope); /* of the three above */
+  return room;
+}
+
+static void gemmepi__note_0(gemmepi__derivation *d, int op) {
+  if (gemmepi__operation_of(op)->traits & GEMMEPI__IS_TRUTH)
+    d->has_0 |= 4;
+  else if (op == GEMMEPI__OP_FLOOR || op == GEMMEPI__OP_ROUND)
+    d->has_0 |= op == GEMMEPI__OP_FLOOR ? 1 : 2;
+}
+
+/* What comes from a node's adjoint to one of its arguments; -1: there is no room, -2: refused. */
+static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, int g) {
+  const gemmepi__node node = d->graph.nodes[number];
+  char room[96];
+  const char *rule;
+  int zero = gemmepi__number(&d->graph, 0);
+  switch (node.op) {
+  case GEMMEPI__OP_FIRST:
+    return gemmepi__make(&d->graph, GEMMEPI__OP_BOTH, g, zero, -1);
+  case GEMMEPI__OP_SECOND:
+    return gemmepi__make(&d->graph, GEMMEPI__OP_BOTH, zero, g, -1);
+  case GEMMEPI__OP_BOTH:
+    return gemmepi__make(&d->graph, argument ? GEMMEPI__OP_SECOND : GEMMEPI__OP_FIRST, g, -1, -1);
+  case GEMMEPI__OP_ACTIVATE:
+    rule = gemmepi__rule_of_activation(&node, argument, room, sizeof room);
+    break;
+  case GEMMEPI__OP_DERIVE:
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "d_%s, in capitals, has no derivative; the second derivatives of "
+      "activations are not known", gemmepi__activations[node.place].name);
+    return -2;
+  default:
+    rule = gemmepi__operation_of(node.op)->derivatives[argument];
+  }
+  if (strcmp(rule, "0") == 0) {
+    gemmepi__note_0(d, node.op == GEMMEPI__OP_SELECT ? (int)GEMMEPI__OP_NE : (int)node.op);
+    return zero;
+  }
+  return gemmepi__apply_rule(d, rule, node.args[0], node.args[1], node.args[2], number, g);
+}
+
+static gemmepi_status gemmepi__sweep(gemmepi__derivation *d) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i, a, passed, to, width;
+  for (i = d->given - 1; i >= 0 && !status; i--) {
+    if (d->adjoints[i].node < 0 || d->graph.nodes[i].op < GEMMEPI__LEAVES)
+      continue;
+    for (a = 0; a < 3 && !status; a++) {
+      to = d->graph.nodes[i].args[a];
+      if (to < 0 || !d->depends[to])
+        continue;
+      passed = gemmepi__passed_on(d, i, a, d->adjoints[i].node);
+      if (passed == -2)
+        return GEMMEPI_INVALID_ARGUMENT;
+      width = d->graph.nodes[i].op == GEMMEPI__OP_BOTH    ? (int)GEMMEPI__NARROW
+        : d->graph.nodes[i].op >= GEMMEPI__OP_FIRST ? (int)GEMMEPI__WIDE
+        : (int)d->adjoints[i].width;
+      status = gemmepi__contribute(d, to, passed, width);
+    }
+  }
+  return status;
+}
+
+static void gemmepi__mark_dependent(gemmepi__derivation *d) {
+  const gemmepi__node *nodes = d->graph.nodes;
+  int i, a, w;
+  for (i = 0; i < d->given; i++) {
+    for (w = 0; w < d->wrt_count; w++)
+      if (d->wrt[w] == GEMMEPI__OF_VALUE ? nodes[i].op == GEMMEPI__OP_VALUE
+        : nodes[i].op == GEMMEPI__OP_OPERAND && nodes[i].place == d->wrt[w])
+        d->depends[i] = 1;
+    for (a = 0; a < 3; a++)
+      if (nodes[i].args[a] >= 0 && d->depends[nodes[i].args[a]])
+        d->depends[i] = 1;
+  }
+}
+
+/* >>the gradient as a list of outputs */
+
+static int gemmepi__adjoint_of(gemmepi__derivation *d, int which) {
+  const gemmepi__node *nodes = d->graph.nodes;
+  int i;
+  for (i = 0; i < d->given; i++)
+    if (d->adjoints[i].node >= 0 && (which == GEMMEPI__OF_VALUE ? nodes[i].op == GEMMEPI__OP_VALUE
+      : nodes[i].op == GEMMEPI__OP_OPERAND && nodes[i].place == which))
+      return d->adjoints[i].node;
+  return gemmepi__number(&d->graph, 0);
+}
+
+static gemmepi_operand_kind gemmepi__kind_of_gradient(const gemmepi__derivation *d, int which) {
+  gemmepi_operand_kind kind = which == GEMMEPI__OF_VALUE ? GEMMEPI_FULL : d->desc.operands[which].kind;
+  return kind == GEMMEPI_NUMBER ? GEMMEPI_SCALAR : kind;
+}
+
+static gemmepi_status gemmepi__add_gradient(gemmepi__derivation *d, int which) {
+  gemmepi_operand_kind kind = gemmepi__kind_of_gradient(d, which);
+  int node = gemmepi__adjoint_of(d, which), reduction = 0;
+  if (node < 0)
+    return gemmepi__refuse_size();
+  if (kind != GEMMEPI_FULL)
+    for (reduction = 1; gemmepi__reductions[reduction].kind != kind;)
+      reduction++; /* the first of a kind is the sum */
+  if (reduction && kind != GEMMEPI_PER_COLUMN && d->graph.nodes[node].width == GEMMEPI__ANY &&
+    !gemmepi__is_number(&d->graph, node) && gemmepi__has_halves(&d->graph))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the gradient of %s is a sum over columns of what does not change along them, in a formula "
+      "with halves, and cannot be said in one formula", gemmepi__name_in(d, which));
+  gemmepi__add_output(&d->printer, "d_", gemmepi__name_in(d, which), node, reduction);
+  return GEMMEPI_OK;
+}
+
+/* Nodes that are read from a saved output, which is no reduction. */
+static void gemmepi__label_saved(gemmepi__derivation *d) {
+  const gemmepi__node *node;
+  int o;
+  for (o = 0; o <= GEMMEPI__RESULT; o++) {
+    if (!d->readable[o] || d->graph.assigned[o].node < 0 || d->graph.assigned[o].reduction)
+      continue;
+    node = &d->graph.nodes[d->graph.assigned[o].node];
+    if (node->op == GEMMEPI__OP_NUMBER || node->op == GEMMEPI__OP_INDEX ||
+      (node->op == GEMMEPI__OP_VALUE && d->readable[GEMMEPI__OF_VALUE]) ||
+      (node->op == GEMMEPI__OP_OPERAND && d->readable[node->place]))
+      continue;
+    d->printer.labels[d->graph.assigned[o].node] = (int16_t)(GEMMEPI__BY_OPERAND + o);
+  }
+}
+
+static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
+  const gemmepi__printer *p = &d->printer;
+  int i, which;
+  for (i = 0; i < d->graph.count; i++) {
+    which = p->nodes[i].op == GEMMEPI__OP_VALUE     ? (int)GEMMEPI__OF_VALUE
+        : p->nodes[i].op == GEMMEPI__OP_OPERAND ? p->nodes[i].place
+        : -1;
+    if (which >= 0 && p->uses[i] && p->labels[i] < GEMMEPI__BY_OPERAND && !d->readable[which])
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "the gradient reads %s, which desc.saved does not name, nor can it be computed anew", gemmepi__name_in(d, which));
+  }
+  return GEMMEPI_OK;
+}
+
+static void gemmepi__prepare_printer(gemmepi__derivation *d) {
+  gemmepi__printer *p = &d->printer;
+  int i;
+  p->nodes = d->graph.nodes;
+  p->mode = d->graph.mode;
+  p->group = d->graph.group;
+  p->between = ";\n";
+  p->value = gemmepi__value_name(&d->desc);
+  p->text = d->desc.text;
+  p->places = d->graph.names;
+  for (i = 0; i < d->desc.operand_count; i++)
+    p->names[i] = d->desc.operands[i].name;
+  p->names[GEMMEPI__RESULT] = "d";
+}
+
+/* The whole, up to a printer that has all but where to print. */
+static gemmepi_status gemmepi__derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  gemmepi_status status = gemmepi__start_derivation(d, desc);
+  int i;
+  if (status)
+    return status;
+  for (i = 0; i < GEMMEPI__GRAPH_NODES; i++)
+    d->adjoints[i].node = -1;
+  gemmepi__mark_dependent(d);
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
+    if (d->graph.assigned[i].node >= 0)
+      status = gemmepi__seed(d, i);
+  if (!status)
+    status = gemmepi__sweep(d);
+  gemmepi__prepare_printer(d);
+  for (i = 0; i < d->wrt_count && !status; i++)
+    status = gemmepi__add_gradient(d, d->wrt[i]);
+  if (status)
+    return status;
+  d->printer.count = d->graph.count;
+  gemmepi__label_saved(d);
+  gemmepi__count_uses(&d->printer);
+  for (i = 0; i < d->graph.count; i++)
+    if (d->graph.nodes[i].op == GEMMEPI__OP_UNIFORM && d->printer.uses[i])
+      d->has_0 |= 8;
+  return gemmepi__check_reads(d);
+}
+
+static void gemmepi__print_gradient(gemmepi__derivation *d, gemmepi__text *out) {
+  static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
+  const char *between = "/* derivatives that are 0: ";
+  int i;
+  d->printer.out = out;
+  for (i = 0; i < 4; i++)
+    if (d->has_0 >> i & 1) {
+      gemmepi__append(out, "%s%s", between, names[i]);
+      between = ", ";
+    }
+  if (d->has_0)
+    gemmepi__append(out, " */\n");
+  gemmepi__print_statements(&d->printer);
+}
+
+/* NULL with the sentence. */
+static gemmepi__derivation *gemmepi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc) {
+  gemmepi__derivation *d;
+  if (!desc) {
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    return NULL;
+  }
+  d = (gemmepi__derivation *)gemmepi__new(allocator, sizeof *d);
+  if (d && gemmepi__derive(d, desc)) {
+    gemmepi__delete(allocator, d);
+    d = NULL;
+  }
+  return d;
+}
+
+GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
+  gemmepi_allocator allocator = gemmepi__default_allocator();
+  gemmepi__text out = gemmepi__text_in(text, size);
+  gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
+  if (!d)
+    return 0;
+  gemmepi__print_gradient(d, &out);
+  gemmepi__delete(&allocator, d);
+  if (out.length <= GEMMEPI__FORMULA_CHARACTERS)
+    return out.length;
+  if (out.size)
+    text[0] = 0;
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of desc.formula has %llu characters; a formula has at most %d",
+    (gemmepi__ull)out.length, GEMMEPI__FORMULA_CHARACTERS);
+  return 0;
+}
+
+/* >>its operands */
+
+/* Names of this thread's last list. */
+static GEMMEPI__THREAD_LOCAL char gemmepi__derived_names[GEMMEPI__DERIVED_NAMES][GEMMEPI__FORMULA_NAME + 4];
+
+typedef struct gemmepi__operand_list {
+  gemmepi_operand *operands;
+  int room, count, names;
+} gemmepi__operand_list;
+
+static void gemmepi__list_operand(gemmepi__operand_list *list, const gemmepi_operand *operand) {
+  if (list->count < list->room)
+    list->operands[list->count] = *operand;
+  list->count++;
+}
+
+static const char *gemmepi__derived_name(gemmepi__operand_list *list, const char *before, const char *name) {
+  char *to = gemmepi__derived_names[list->names++];
+  snprintf(to, sizeof gemmepi__derived_names[0], "%s%s", before, name);
+  return to;
+}
+
+static void gemmepi__list_new(gemmepi__operand_list *list, const char *name, gemmepi_operand_kind kind, gemmepi_width width) {
+  gemmepi_operand operand;
+  memset(&operand, 0, sizeof operand);
+  operand.name = name;
+  operand.kind = kind;
+  operand.width = width;
+  gemmepi__list_operand(list, &operand);
+}
+
+static gemmepi_width gemmepi__public_width(const gemmepi__graph *graph, int width) {
+  return !width || width == graph->n_width ? GEMMEPI_WIDTH_N
+     : width == GEMMEPI__WIDE          ? GEMMEPI_WIDTH_DOUBLE
+        : GEMMEPI_WIDTH_HALF;
+}
+
+/* An operand of the formula, or D, that the gradient reads. */
+static void gemmepi__list_read(gemmepi__operand_list *list, const gemmepi__derivation *d, int which) {
+  gemmepi_operand operand;
+  if (which == GEMMEPI__RESULT) {
+    gemmepi__list_new(list, "d", GEMMEPI_FULL, gemmepi__public_width(&d->graph, gemmepi__width_of_output(d, which)));
+    return;
+  }
+  operand = d->desc.operands[which];
+  if (operand.output && operand.dtype == GEMMEPI_DTYPE_DEFAULT && d->graph.assigned[which].reduction)
+    operand.dtype = gemmepi__dtype_of_operand(&d->graph, which);
+  operand.output = operand.accumulate = operand.amax = 0;
+  gemmepi__list_operand(list, &operand);
+}
+
+/* Whether the text has a leaf, or a result in a node's place. */
+static int gemmepi__gradient_reads(const gemmepi__derivation *d, int op, int which) {
+  const gemmepi__printer *p = &d->printer;
+  int i;
+  for (i = 0; i < d->graph.count; i++)
+    if (p->uses[i] && (p->labels[i] >= GEMMEPI__BY_OPERAND
+      ? op == GEMMEPI__OP_OPERAND && p->labels[i] - GEMMEPI__BY_OPERAND == which
+      : p->nodes[i].op == op && p->nodes[i].place == which))
+      return 1;
+  return 0;
+}
+
+static void gemmepi__list_upstream(gemmepi__operand_list *list, const gemmepi__derivation *d, int output) {
+  if (!gemmepi__gradient_reads(d, GEMMEPI__OP_UPSTREAM, output))
+    return;
+  gemmepi__list_new(list, output == GEMMEPI__RESULT ? "dy" : gemmepi__derived_name(list, "dy_", d->desc.operands[output].name),
+    output == GEMMEPI__RESULT ? GEMMEPI_FULL : d->desc.operands[output].kind,
+    gemmepi__public_width(&d->graph, gemmepi__width_of_output(d, output)));
+}
+
+static void gemmepi__list_gradient(gemmepi__operand_list *list, const gemmepi__derivation *d, int which) {
+  const gemmepi_operand *of = which == GEMMEPI__OF_VALUE ? NULL : &d->desc.operands[which];
+  gemmepi_operand operand;
+  memset(&operand, 0, sizeof operand);
+  operand.name = gemmepi__derived_name(list, "d_", gemmepi__name_in(d, which));
+  operand.kind = gemmepi__kind_of_gradient(d, which);
+  operand.output = 1;
+  if (of) {
+    operand.width = of->width;
+    operand.dtype = of->kind == GEMMEPI_FULL ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
+  }
+  gemmepi__list_operand(list, &operand);
+}
+
+GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count) {
+  gemmepi_allocator allocator = gemmepi__default_allocator();
+  gemmepi__operand_list list;
+  gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
+  int i;
+  if (!d)
+    return 0;
+  list.operands = operands;
+  list.room = operands ? count : 0;
+  list.count = list.names = 0;
+  if (gemmepi__gradient_reads(d, GEMMEPI__OP_VALUE, 0))
+    gemmepi__list_new(&list, gemmepi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N);
+  gemmepi__list_upstream(&list, d, GEMMEPI__RESULT);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (gemmepi__gradient_reads(d, GEMMEPI__OP_OPERAND, i))
+      gemmepi__list_read(&list, d, i);
+  for (i = 0; i < d->desc.operand_count; i++)
+    gemmepi__list_upstream(&list, d, i);
+  for (i = 0; i < d->wrt_count; i++)
+    gemmepi__list_gradient(&list, d, d->wrt[i]);
+  gemmepi__delete(&allocator, d);
+  return list.count;
 }
 
 /* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
@@ -4127,6 +7597,8 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
     return gemmepi__refuse_dtype(name, dtype);
   if (dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I32, which is for results of I8 operands", name);
+  if (dtype == GEMMEPI_I64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I64, which is for operands of formulas", name);
   return GEMMEPI_OK;
 }
 
@@ -8253,6 +11725,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
 ": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\n",
 "memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
+{"formula.cuh",
+{
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)(column>>2),b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\n"
+"next_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int OCTET=8;\n"

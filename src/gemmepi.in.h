@@ -28,6 +28,17 @@
 #include "numbers/activation.h"
 #include "numbers/convert.h"
 
+#include "formula/operations.h"
+#include "formula/number.h"
+#include "formula/graph.h"
+#include "formula/operands.h"
+#include "formula/parse.h"
+#include "formula/formula.h"
+#include "formula/print.h"
+#include "formula/evaluate.h"
+#include "formula/emit.h"
+#include "formula/derive.h"
+
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/problem.h"

@@ -8,7 +8,8 @@ rooms_below() {
     api) echo api ;;
     base) echo api base ;;
     numbers) echo api base numbers ;;
-    problem) echo api base numbers kernels problem ;;
+    formula) echo api base numbers formula ;;
+    problem) echo api base numbers formula kernels problem ;;
     cuda) echo api base cuda ;;
     device) echo api base cuda device ;;
     host) echo api base numbers kernels problem host ;;
