@@ -229,7 +229,60 @@ static int gemmepi__is_op(const gemmepi__graph *graph, int node, int op) {
 }
 
 static int gemmepi__negative(gemmepi__graph *graph, int x) {
+    if (gemmepi__is_the_number(graph, x, 0))
+        return x;
     return gemmepi__make(graph, GEMMEPI__OP_NEG, x, -1, -1);
+}
+
+/* Of c ? x : 0 and c ? 0 : x which of the two is 0; 0: neither. */
+static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
+    const gemmepi__node *n = &graph->nodes[node];
+    if (n->op != GEMMEPI__OP_SELECT)
+        return 0;
+    return gemmepi__is_the_number(graph, n->args[1], 0) ? 1 : gemmepi__is_the_number(graph, n->args[2], 0) ? 2 : 0;
+}
+
+/* Whether a node is a sum of selections that may all be 0. */
+static int gemmepi__sums_selections(const gemmepi__graph *graph, int node, int depth) {
+    const gemmepi__node *n = &graph->nodes[node];
+    return gemmepi__zero_branch(graph, node) ||
+           (n->op == GEMMEPI__OP_ADD && depth < 8 && gemmepi__sums_selections(graph, n->args[0], depth + 1) &&
+            gemmepi__sums_selections(graph, n->args[1], depth + 1));
+}
+
+/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so is a sum of such;
+   -1: it is not of that form. The selection is the argument `which` of the operation. */
+static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
+    int zero = gemmepi__zero_branch(graph, node->args[which]), other = node->args[1 - which], taken, first;
+    gemmepi__node select = graph->nodes[node->args[which]];
+    if (!zero && gemmepi__sums_selections(graph, node->args[which], 0)) {
+        first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other, -1);
+        taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other, -1);
+        return gemmepi__make(graph, GEMMEPI__OP_ADD, first, taken, -1);
+    }
+    if (!zero)
+        return -1;
+    taken = select.args[3 - zero];
+    taken = gemmepi__make(graph, node->op, which ? other : taken, which ? taken : other, -1);
+    return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], zero == 1 ? select.args[1] : taken,
+                         zero == 1 ? taken : select.args[2]);
+}
+
+static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {
+    int first = gemmepi__negative(graph, select.args[1]);
+    return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], first,
+                         gemmepi__negative(graph, select.args[2]));
+}
+
+/* Two selections by one condition. */
+static int gemmepi__add_selections(gemmepi__graph *graph, int x, int y) {
+    const gemmepi__node first = graph->nodes[x], second = graph->nodes[y];
+    int a;
+    if (!gemmepi__zero_branch(graph, x) || !gemmepi__zero_branch(graph, y) || first.args[0] != second.args[0])
+        return -1;
+    a = gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[1], second.args[1], -1);
+    return gemmepi__make(graph, GEMMEPI__OP_SELECT, first.args[0], a,
+                         gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[2], second.args[2], -1));
 }
 
 static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
@@ -252,7 +305,8 @@ static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
     return -1;
 }
 
-static int gemmepi__simplify_product(gemmepi__graph *graph, int x, int y) {
+static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node *node) {
+    int x = node->args[0], y = node->args[1], selected;
     if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
         return x;
     if (gemmepi__is_the_number(graph, y, 0) || gemmepi__is_the_number(graph, x, 1))
@@ -267,7 +321,8 @@ static int gemmepi__simplify_product(gemmepi__graph *graph, int x, int y) {
     if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
         return gemmepi__negative(graph,
                                  gemmepi__make(graph, GEMMEPI__OP_MUL, x, graph->nodes[y].args[0], -1));
-    return -1;
+    selected = gemmepi__select_outside(graph, node, 0);
+    return selected >= 0 ? selected : gemmepi__select_outside(graph, node, 1);
 }
 
 /* What the operation comes to; -1: it stays. */
@@ -286,12 +341,16 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
                    ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, nodes[y].args[0], -1)
                    : -1;
     case GEMMEPI__OP_MUL:
-        return gemmepi__simplify_product(graph, x, y);
+        return gemmepi__simplify_product(graph, node);
     case GEMMEPI__OP_DIV:
         if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
             return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, nodes[x].args[0], y, -1));
-        return gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1) ? x : -1;
+        if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+            return x;
+        return gemmepi__select_outside(graph, node, 0);
     case GEMMEPI__OP_NEG:
+        if (gemmepi__zero_branch(graph, x))
+            return gemmepi__negative_selection(graph, graph->nodes[x]);
         if (gemmepi__is_op(graph, x, GEMMEPI__OP_SUB))
             return gemmepi__make(graph, GEMMEPI__OP_SUB, nodes[x].args[1], nodes[x].args[0], -1);
         return gemmepi__is_op(graph, x, GEMMEPI__OP_NEG) ? nodes[x].args[0] : -1;

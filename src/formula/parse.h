@@ -190,7 +190,8 @@ static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
     gemmepi__graph *graph = p->graph;
     const gemmepi_operand *operand = &graph->desc->operands[i];
     int width = gemmepi__width_of(graph, operand->kind, operand->width);
-    int is_whole = operand->dtype == GEMMEPI_I64 || operand->dtype == GEMMEPI_I32;
+    int is_whole = operand->dtype == GEMMEPI_I64 || operand->dtype == GEMMEPI_I32 ||
+                   (graph->desc->accumulator == GEMMEPI_I32 && operand->kind != GEMMEPI_NUMBER);
     if (operand->output) {
         if (graph->assigned[i].node < 0)
             return gemmepi__refuse(p, at, "%s is an output and has no value yet; assign it first",

@@ -1,6 +1,8 @@
 // What the code of formulas calls beside CUDA's functions and activation.cuh.
 #pragma once
+#ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own
 #include "types.cuh"
+#endif
 
 typedef long long I64;
 
