@@ -3765,7 +3765,61 @@ static int gemmepi__is_op(const gemmepi__graph *graph, int node, int op) {
 }
 
 static int gemmepi__negative(gemmepi__graph *graph, int x) {
+  if (gemmepi__is_the_number(graph, x, 0))
+    return x;
   return gemmepi__make(graph, GEMMEPI__OP_NEG, x, -1, -1);
+}
+
+/* Of c ? x : 0 and c ? 0 : x which of the two is 0; 0: neither. */
+static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
+  const gemmepi__node *n = &graph->nodes[node];
+  if (n->op != GEMMEPI__OP_SELECT)
+    return 0;
+  return gemmepi__is_the_number(graph, n->args[1], 0)   ? 1
+     : gemmepi__is_the_number(graph, n->args[2], 0) ? 2
+        : 0;
+}
+
+/* Whether a node is a sum of selections that may all be 0. */
+static int gemmepi__sums_selections(const gemmepi__graph *graph, int node, int depth) {
+  const gemmepi__node *n = &graph->nodes[node];
+  return gemmepi__zero_branch(graph, node) ||
+     (n->op == GEMMEPI__OP_ADD && depth < 8 && gemmepi__sums_selections(graph, n->args[0], depth + 1) &&
+       gemmepi__sums_selections(graph, n->args[1], depth + 1));
+}
+
+/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so is a sum of such;
+ -1: it is not of that form. The selection is the argument `which` of the operation. */
+static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
+  int zero = gemmepi__zero_branch(graph, node->args[which]), other = node->args[1 - which], taken, first;
+  gemmepi__node select = graph->nodes[node->args[which]];
+  if (!zero && gemmepi__sums_selections(graph, node->args[which], 0)) {
+    first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other, -1);
+    taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other, -1);
+    return gemmepi__make(graph, GEMMEPI__OP_ADD, first, taken, -1);
+  }
+  if (!zero)
+    return -1;
+  taken = select.args[3 - zero];
+  taken = gemmepi__make(graph, node->op, which ? other : taken, which ? taken : other, -1);
+  return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], zero == 1 ? select.args[1] : taken,
+    zero == 1 ? taken : select.args[2]);
+}
+
+static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {
+  int first = gemmepi__negative(graph, select.args[1]);
+  return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], first, gemmepi__negative(graph, select.args[2]));
+}
+
+/* Two selections by one condition. */
+static int gemmepi__add_selections(gemmepi__graph *graph, int x, int y) {
+  const gemmepi__node first = graph->nodes[x], second = graph->nodes[y];
+  int a;
+  if (!gemmepi__zero_branch(graph, x) || !gemmepi__zero_branch(graph, y) || first.args[0] != second.args[0])
+    return -1;
+  a = gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[1], second.args[1], -1);
+  return gemmepi__make(graph, GEMMEPI__OP_SELECT, first.args[0], a,
+    gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[2], second.args[2], -1));
 }
 
 static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
@@ -3787,7 +3841,8 @@ static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
   return -1;
 }
 
-static int gemmepi__simplify_product(gemmepi__graph *graph, int x, int y) {
+static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node *node) {
+  int x = node->args[0], y = node->args[1], selected;
   if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
     return x;
   if (gemmepi__is_the_number(graph, y, 0) || gemmepi__is_the_number(graph, x, 1))
@@ -3800,7 +3855,8 @@ static int gemmepi__simplify_product(gemmepi__graph *graph, int x, int y) {
     return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, graph->nodes[x].args[0], y, -1));
   if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
     return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, x, graph->nodes[y].args[0], -1));
-  return -1;
+  selected = gemmepi__select_outside(graph, node, 0);
+  return selected >= 0 ? selected : gemmepi__select_outside(graph, node, 1);
 }
 
 /* What the operation comes to; -1: it stays. */
@@ -3819,12 +3875,16 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
         ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, nodes[y].args[0], -1)
         : -1;
   case GEMMEPI__OP_MUL:
-    return gemmepi__simplify_product(graph, x, y);
+    return gemmepi__simplify_product(graph, node);
   case GEMMEPI__OP_DIV:
     if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
       return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, nodes[x].args[0], y, -1));
-    return gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1) ? x : -1;
+    if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+      return x;
+    return gemmepi__select_outside(graph, node, 0);
   case GEMMEPI__OP_NEG:
+    if (gemmepi__zero_branch(graph, x))
+      return gemmepi__negative_selection(graph, graph->nodes[x]);
     if (gemmepi__is_op(graph, x, GEMMEPI__OP_SUB))
       return gemmepi__make(graph, GEMMEPI__OP_SUB, nodes[x].args[1], nodes[x].args[0], -1);
     return gemmepi__is_op(graph, x, GEMMEPI__OP_NEG) ? nodes[x].args[0] : -1;
@@ -4291,7 +4351,8 @@ static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
   gemmepi__graph *graph = p->graph;
   const gemmepi_operand *operand = &graph->desc->operands[i];
   int width = gemmepi__width_of(graph, operand->kind, operand->width);
-  int is_whole = operand->dtype == GEMMEPI_I64 || operand->dtype == GEMMEPI_I32;
+  int is_whole = operand->dtype == GEMMEPI_I64 || operand->dtype == GEMMEPI_I32 ||
+        (graph->desc->accumulator == GEMMEPI_I32 && operand->kind != GEMMEPI_NUMBER);
   if (operand->output) {
     if (graph->assigned[i].node < 0)
       return gemmepi__refuse(p, at, "%s is an output and has no value yet; assign it first", operand->name);
@@ -5343,7 +5404,7 @@ static void gemmepi__print_formula(gemmepi__text *out, const gemmepi__formula *f
  are a0, a1 and so on by their place. */
 static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formula) {
   gemmepi__printer p;
-  char names[GEMMEPI__FORMULA_OPERANDS][4];
+  char names[GEMMEPI__FORMULA_OPERANDS][16];
   int i;
   gemmepi__start_printer(&p, out, formula);
   gemmepi__append(out, "%s, d %s, n %d:", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name,
@@ -5352,7 +5413,7 @@ static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formu
   p.names[GEMMEPI__RESULT] = "d";
   for (i = 0; i < formula->operand_count; i++) {
     const gemmepi__formula_operand *operand = &formula->operands[i];
-    snprintf(names[i], sizeof names[i], "a%d", i % 100);
+    snprintf(names[i], sizeof names[i], "a%d", i);
     p.names[i] = names[i];
     if (operand->used)
       gemmepi__append(out, " %s %s%s%s %d %d %d;", names[i], operand->output ? "out " : "",
@@ -5688,7 +5749,7 @@ static gemmepi__estimate gemmepi__estimate_order(int op, gemmepi__estimate x, ge
 
 /* Of results in I32: modulo 2^32. */
 static gemmepi__estimate gemmepi__estimate_whole(int op, double x, double y) {
-  uint32_t a = (uint32_t)(int64_t)x, b = (uint32_t)(int64_t)y, out;
+  uint32_t a = (uint32_t)gemmepi__wrap(x), b = (uint32_t)gemmepi__wrap(y), out;
   switch (op) {
   case GEMMEPI__OP_ADD:
     out = a + b;
@@ -5724,7 +5785,7 @@ static int64_t gemmepi__whole_at(const gemmepi__evaluation *e, int node, int mem
   if (gemmepi__members(e->formula, n->width) == 1)
     member = 0;
   if (n->type != GEMMEPI__OF_WHOLE) /* with results in I32 */
-    return (int64_t)e->values[2 * node + member].value;
+    return gemmepi__wrap(e->values[2 * node + member].value);
   if (n->op == GEMMEPI__OP_OPERAND)
     return e->unit->whole[n->place][member];
   return n->place == GEMMEPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
@@ -5740,7 +5801,7 @@ static gemmepi__estimate gemmepi__estimate_whole_comparison(const gemmepi__evalu
 /* A number that the accumulator must hold: of whole numbers that are large and of the formula's own. */
 static gemmepi__estimate gemmepi__as_accumulator(const gemmepi__evaluation *e, double x) {
   if (e->formula->accumulator == GEMMEPI_I32)
-    return gemmepi__estimated(gemmepi__signed((uint32_t)(int64_t)x), 0);
+    return gemmepi__estimated(gemmepi__wrap(x), 0);
   return gemmepi__estimated(x, e->precision.is_f64 || gemmepi__f32_holds(x) ? 0 : gemmepi__rounding(&e->precision, x, 1));
 }
 
@@ -6070,11 +6131,11 @@ static void gemmepi__emit_outputs(const gemmepi__emitter *e, int assigns) {
   int i, member;
   for (i = 0; i <= GEMMEPI__RESULT; i++) {
     const gemmepi__formula_operand *o = &f->operands[i];
-    char name[8] = "d";
+    char name[16] = "d";
     if (!o->output || !o->used)
       continue;
     if (i < GEMMEPI__RESULT)
-      snprintf(name, sizeof name, "a%d", i % 100);
+      snprintf(name, sizeof name, "a%d", i);
     if (!assigns)
       gemmepi__append(e->out, "    GEMMEPI_T %s[%d];\n", name, o->members);
     for (member = 0; assigns && member < o->members; member++) {
@@ -11727,8 +11788,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
 {"formula.cuh",
 {
-"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)(column>>2),b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\n"
-"next_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)(column>>2),b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\n"
+"d=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int OCTET=8;\n"

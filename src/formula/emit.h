@@ -231,11 +231,11 @@ static void gemmepi__emit_outputs(const gemmepi__emitter *e, int assigns) {
     int i, member;
     for (i = 0; i <= GEMMEPI__RESULT; i++) {
         const gemmepi__formula_operand *o = &f->operands[i];
-        char name[8] = "d";
+        char name[16] = "d";
         if (!o->output || !o->used)
             continue;
         if (i < GEMMEPI__RESULT)
-            snprintf(name, sizeof name, "a%d", i % 100);
+            snprintf(name, sizeof name, "a%d", i);
         if (!assigns)
             gemmepi__append(e->out, "    GEMMEPI_T %s[%d];\n", name, o->members);
         for (member = 0; assigns && member < o->members; member++) {

@@ -345,7 +345,7 @@ static gemmepi__estimate gemmepi__estimate_order(int op, gemmepi__estimate x, ge
 
 /* Of results in I32: modulo 2^32. */
 static gemmepi__estimate gemmepi__estimate_whole(int op, double x, double y) {
-    uint32_t a = (uint32_t)(int64_t)x, b = (uint32_t)(int64_t)y, out;
+    uint32_t a = (uint32_t)gemmepi__wrap(x), b = (uint32_t)gemmepi__wrap(y), out;
     switch (op) {
     case GEMMEPI__OP_ADD:
         out = a + b;
@@ -381,7 +381,7 @@ static int64_t gemmepi__whole_at(const gemmepi__evaluation *e, int node, int mem
     if (gemmepi__members(e->formula, n->width) == 1)
         member = 0;
     if (n->type != GEMMEPI__OF_WHOLE) /* with results in I32 */
-        return (int64_t)e->values[2 * node + member].value;
+        return gemmepi__wrap(e->values[2 * node + member].value);
     if (n->op == GEMMEPI__OP_OPERAND)
         return e->unit->whole[n->place][member];
     return n->place == GEMMEPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
@@ -398,7 +398,7 @@ static gemmepi__estimate gemmepi__estimate_whole_comparison(const gemmepi__evalu
 /* A number that the accumulator must hold: of whole numbers that are large and of the formula's own. */
 static gemmepi__estimate gemmepi__as_accumulator(const gemmepi__evaluation *e, double x) {
     if (e->formula->accumulator == GEMMEPI_I32)
-        return gemmepi__estimated(gemmepi__signed((uint32_t)(int64_t)x), 0);
+        return gemmepi__estimated(gemmepi__wrap(x), 0);
     return gemmepi__estimated(
         x, e->precision.is_f64 || gemmepi__f32_holds(x) ? 0 : gemmepi__rounding(&e->precision, x, 1));
 }

@@ -239,7 +239,9 @@ static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
     const gemmepi__node *n = &graph->nodes[node];
     if (n->op != GEMMEPI__OP_SELECT)
         return 0;
-    return gemmepi__is_the_number(graph, n->args[1], 0) ? 1 : gemmepi__is_the_number(graph, n->args[2], 0) ? 2 : 0;
+    return gemmepi__is_the_number(graph, n->args[1], 0)   ? 1
+           : gemmepi__is_the_number(graph, n->args[2], 0) ? 2
+                                                          : 0;
 }
 
 /* Whether a node is a sum of selections that may all be 0. */
@@ -256,8 +258,10 @@ static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *n
     int zero = gemmepi__zero_branch(graph, node->args[which]), other = node->args[1 - which], taken, first;
     gemmepi__node select = graph->nodes[node->args[which]];
     if (!zero && gemmepi__sums_selections(graph, node->args[which], 0)) {
-        first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other, -1);
-        taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other, -1);
+        first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other,
+                              -1);
+        taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other,
+                              -1);
         return gemmepi__make(graph, GEMMEPI__OP_ADD, first, taken, -1);
     }
     if (!zero)

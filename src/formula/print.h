@@ -281,7 +281,7 @@ static void gemmepi__print_formula(gemmepi__text *out, const gemmepi__formula *f
    are a0, a1 and so on by their place. */
 static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formula) {
     gemmepi__printer p;
-    char names[GEMMEPI__FORMULA_OPERANDS][4];
+    char names[GEMMEPI__FORMULA_OPERANDS][16];
     int i;
     gemmepi__start_printer(&p, out, formula);
     gemmepi__append(out, "%s, d %s, n %d:", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name,
@@ -290,7 +290,7 @@ static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formu
     p.names[GEMMEPI__RESULT] = "d";
     for (i = 0; i < formula->operand_count; i++) {
         const gemmepi__formula_operand *operand = &formula->operands[i];
-        snprintf(names[i], sizeof names[i], "a%d", i % 100);
+        snprintf(names[i], sizeof names[i], "a%d", i);
         p.names[i] = names[i];
         if (operand->used)
             gemmepi__append(out, " %s %s%s%s %d %d %d;", names[i], operand->output ? "out " : "",

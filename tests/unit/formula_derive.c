@@ -86,7 +86,8 @@ static int prepare(const char *text) {
     int i;
     list_names(text);
     desc = derive_desc(text);
-    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == strlen(c.text), "%s: %s", text, gemmepi_last_error());
+    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == strlen(c.text), "%s: %s", text,
+          gemmepi_last_error());
     c.derived_count = gemmepi_derive_operands(&desc, c.derived, 80);
     CHECK(c.derived_count > 0, "%s: %s", text, gemmepi_last_error());
     f = desc_of(text, c.operands, c.count, GEMMEPI_F64, GEMMEPI_F64);
@@ -96,7 +97,8 @@ static int prepare(const char *text) {
         if (c.derived[i].dtype == GEMMEPI_F32)
             c.derived[i].dtype = GEMMEPI_F64;
     c.backward = NULL;
-    CHECK(gemmepi__parse_formula(&allocator, &f, &c.forward) == GEMMEPI_OK, "%s: %s", text, gemmepi_last_error());
+    CHECK(gemmepi__parse_formula(&allocator, &f, &c.forward) == GEMMEPI_OK, "%s: %s", text,
+          gemmepi_last_error());
     CHECK(gemmepi__parse_formula(&allocator, &g, &c.backward) == GEMMEPI_OK, "%s\n%s\n%s", text, c.text,
           gemmepi_last_error());
     return c.forward && c.backward;
@@ -173,8 +175,9 @@ static const char *gradient_of(const char *text, const char *value, const char *
     return gradient;
 }
 
-#define DERIVES(text, wrt, saved, expected)                                             \
-    CHECK(strcmp(gradient_of(text, NULL, wrt, saved), expected) == 0, "%s", gradient_of(text, NULL, wrt, saved))
+#define DERIVES(text, wrt, saved, expected)                                 \
+    CHECK(strcmp(gradient_of(text, NULL, wrt, saved), expected) == 0, "%s", \
+          gradient_of(text, NULL, wrt, saved))
 
 static void gradients_are_short_and_read_like_the_formula(void) {
     DERIVES("d = v + b", "v, b", NULL, "d_v = dy;\nd_b = column_sum(dy)");
@@ -189,17 +192,19 @@ static void gradients_are_short_and_read_like_the_formula(void) {
     DERIVES("d = relu(v)", "v", NULL, "d_v = v > 0 ? dy : 0");
     DERIVES("d = v * 2 + r * 0 + 1 * u", "u", NULL, "d_u = dy");
     DERIVES("d = - -v", "v", NULL, "d_v = dy");
-    DERIVES("d = v", "r", NULL, "desc.wrt has \"r\"; accepted are names of operands, v and d, separated by commas");
+    DERIVES("d = v", "r", NULL,
+            "desc.wrt has \"r\"; accepted are names of operands, v and d, separated by commas");
     DERIVES("d = v; o = r", "r", NULL, "d_r = dy_o");
     DERIVES("rs = row_sum(v * r)", "v", NULL, "d_v = dy_rs * r");
     DERIVES("rs = row_logsumexp(v)", "v", "v,rs", "d_v = dy_rs * exp(v - rs)");
     DERIVES("x = v + b; d = x * x", "v", NULL, "t1 = dy * (v + b);\nd_v = t1 + t1");
     DERIVES("h_1 = v + b; d = exp(h_1) * silu(h_1)", "v", NULL,
             "h_1 = v + b;\nt2 = exp(h_1);\nd_v = dy * t2 * d_silu(h_1) + dy * silu(h_1) * t2");
-    DERIVES("d = s * v", "v,k", NULL, "desc.wrt has \"k\"; accepted are names of operands, v and d, separated by commas");
+    DERIVES("d = s * v", "v,k", NULL,
+            "desc.wrt has \"k\"; accepted are names of operands, v and d, separated by commas");
     DERIVES("d = k * v", "k", NULL, "d_k = all_sum(dy * v)");
-    CHECK(strcmp(gradient_of("d = acc * r", "acc", "acc,r", NULL), "d_acc = dy * r;\nd_r = dy * acc") == 0, "%s",
-          gradient_of("d = acc * r", "acc", "acc,r", NULL));
+    CHECK(strcmp(gradient_of("d = acc * r", "acc", "acc,r", NULL), "d_acc = dy * r;\nd_r = dy * acc") == 0,
+          "%s", gradient_of("d = acc * r", "acc", "acc,r", NULL));
 }
 
 static void what_is_saved_is_read_and_the_rest_computed_anew(void) {
@@ -214,8 +219,10 @@ static void what_is_saved_is_read_and_the_rest_computed_anew(void) {
 }
 
 static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
-    DERIVES("d = v * r", "v", "v", "the gradient reads r, which desc.saved does not name, nor can it be computed anew");
-    DERIVES("d = silu(v)", "v", "", "the gradient reads v, which desc.saved does not name, nor can it be computed anew");
+    DERIVES("d = v * r", "v", "v",
+            "the gradient reads r, which desc.saved does not name, nor can it be computed anew");
+    DERIVES("d = silu(v)", "v", "",
+            "the gradient reads v, which desc.saved does not name, nor can it be computed anew");
     DERIVES("rs = row_logsumexp(v)", "v", "v",
             "the gradient of row_logsumexp reads its result rs, which desc.saved does not name");
     DERIVES("rs = row_max(v)", "v", NULL, "row_max, which rs is assigned, has no derivative");
@@ -229,20 +236,22 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
     DERIVES("d = v", "v,v", NULL, "desc.wrt names v twice");
     DERIVES("d = v", "", NULL, "desc.wrt is empty; it names what gradients are wanted of");
     DERIVES("d = v", NULL, NULL, "desc.wrt is NULL; it names what gradients are wanted of");
-    DERIVES("d = v", "v", "v, x", "desc.saved has \"x\"; accepted are names of operands, v and d, separated by commas");
+    DERIVES("d = v", "v", "v, x",
+            "desc.saved has \"x\"; accepted are names of operands, v and d, separated by commas");
     DERIVES("d = v +", "v", NULL,
             "desc.formula, column 8: the end is not expected here, but a number, a name, a function or '('");
-    DERIVES("d = left(v) * p; rs = row_sum(left(r) + p)", "p", NULL,
-            "d_p = row_sum(dy_rs + dy * left(v))");
-    DERIVES("d = left(v); rs = row_sum(left(r) + p)", "p", NULL,
-            "the gradient of p is a sum over columns of what does not change along them, in a formula with halves, and "
-            "cannot be said in one formula");
+    DERIVES("d = left(v) * p; rs = row_sum(left(r) + p)", "p", NULL, "d_p = row_sum(dy_rs + dy * left(v))");
+    DERIVES(
+        "d = left(v); rs = row_sum(left(r) + p)", "p", NULL,
+        "the gradient of p is a sum over columns of what does not change along them, in a formula with halves, and "
+        "cannot be said in one formula");
 }
 
 static void derivatives_that_are_0_are_told(void) {
     DERIVES("d = floor(v) + v", "v", NULL, "/* derivatives that are 0: floor */\nd_v = dy");
     DERIVES("d = round(v)", "v", NULL, "/* derivatives that are 0: round */\nd_v = 0");
-    DERIVES("d = v > 0 ? v : r", "v", NULL, "/* derivatives that are 0: comparisons */\nd_v = v > 0 ? dy : 0");
+    DERIVES("d = v > 0 ? v : r", "v", NULL,
+            "/* derivatives that are 0: comparisons */\nd_v = v > 0 ? dy : 0");
     DERIVES("d = uniform(seed, 0) < 0.5 ? v : 0", "v", NULL,
             "/* derivatives that are 0: uniform */\nd_v = uniform(seed, 0) < 0.5 ? dy : 0");
 }
@@ -270,7 +279,9 @@ static double slope(const char *text, double v, double r) {
         return NAN;
     memset(&unit, 0, sizeof unit);
     for (i = 0; i < desc.operand_count; i++)
-        unit.operands[i][0].value = strcmp(c.derived[i].name, "v") == 0 ? v : strcmp(c.derived[i].name, "r") == 0 ? r : 1;
+        unit.operands[i][0].value = strcmp(c.derived[i].name, "v") == 0   ? v
+                                    : strcmp(c.derived[i].name, "r") == 0 ? r
+                                                                          : 1;
     gemmepi__evaluate(f, &unit, here);
     for (i = 0; i < desc.operand_count && !c.derived[i].output; i++)
         ;
@@ -288,14 +299,18 @@ static void ties_and_bends_have_the_slopes_that_are_told(void) {
     CHECK(slope("d = abs(v) + 0 * r", 0, 0) == 0 && slope("d = abs(v) + 0 * r", -2, 0) == -1, "abs");
     CHECK(slope("d = pow(v, 2) + 0 * r", 0, 0) == 0 && slope("d = pow(v, 1) + 0 * r", 0, 0) == 1, "pow at 0");
     CHECK(slope("d = v > 0 ? v : log(v) * r", 2, NAN) == 1, "NaN of what is not taken");
-    CHECK(slope("x = log(v); d = (v > 0 ? x * r : 0) + (v > 1 ? x : v)", 0, 1) == 1, "of what two do not take");
+    CHECK(slope("x = log(v); d = (v > 0 ? x * r : 0) + (v > 1 ? x : v)", 0, 1) == 1,
+          "of what two do not take");
     CHECK(slope("d = relu(v) + 0 * r", -1, 0) == 0, "relu");
 }
 
 /* >>operands and lengths */
 
 static void operands_of_a_gradient_are_listed(void) {
-    static const struct { const char *name; int kind, width, output, dtype; } want[] = {
+    static const struct {
+        const char *name;
+        int kind, width, output, dtype;
+    } want[] = {
         {"v", GEMMEPI_FULL, 0, 0, 0},
         {"dy", GEMMEPI_FULL, GEMMEPI_WIDTH_HALF, 0, 0},
         {"bh", GEMMEPI_PER_COLUMN, GEMMEPI_WIDTH_HALF, 0, 0},
@@ -317,16 +332,19 @@ static void operands_of_a_gradient_are_listed(void) {
         int at = 0;
         while (at < count && strcmp(c.derived[at].name, want[i].name) != 0)
             at++;
-        CHECK(at < count && (int)c.derived[at].kind == want[i].kind && (int)c.derived[at].width == want[i].width &&
-                  c.derived[at].output == want[i].output && (int)c.derived[at].dtype == want[i].dtype,
+        CHECK(at < count && (int)c.derived[at].kind == want[i].kind &&
+                  (int)c.derived[at].width == want[i].width && c.derived[at].output == want[i].output &&
+                  (int)c.derived[at].dtype == want[i].dtype,
               "%s", want[i].name);
     }
     CHECK(gemmepi_derive_operands(&desc, NULL, 0) == 9, "the count alone");
     memset(&c.derived[2], 0x55, sizeof c.derived[2]);
-    CHECK(gemmepi_derive_operands(&desc, c.derived, 2) == 9 && ((unsigned char *)&c.derived[2])[0] == 0x55, "no more");
+    CHECK(gemmepi_derive_operands(&desc, c.derived, 2) == 9 && ((unsigned char *)&c.derived[2])[0] == 0x55,
+          "no more");
     desc.wrt = "q";
     CHECK(gemmepi_derive_operands(&desc, c.derived, 80) == 0, "an error");
-    CHECK(gemmepi_derive_operands(NULL, c.derived, 80) == 0 && strstr(gemmepi_last_error(), "desc is NULL"), "NULL");
+    CHECK(gemmepi_derive_operands(NULL, c.derived, 80) == 0 && strstr(gemmepi_last_error(), "desc is NULL"),
+          "NULL");
 }
 
 static void derive_writes_as_snprintf_does(void) {
@@ -341,7 +359,8 @@ static void derive_writes_as_snprintf_does(void) {
     for (size = 0; size < sizeof room; size++) {
         memset(room, '#', sizeof room);
         CHECK(gemmepi_derive(&desc, room, size) == strlen(whole), "%d", (int)size);
-        CHECK(size == 0 || (strncmp(room, whole, size - 1) == 0 && strlen(room) < size), "%d: %s", (int)size, room);
+        CHECK(size == 0 || (strncmp(room, whole, size - 1) == 0 && strlen(room) < size), "%d: %s", (int)size,
+              room);
         CHECK(size == sizeof room || room[size] == '#', "%d is written", (int)size);
     }
     CHECK(gemmepi_derive(NULL, room, sizeof room) == 0, "NULL");
@@ -360,8 +379,8 @@ static void names_of_gradients_are_kept_free(void) {
         char text[32];
         snprintf(text, sizeof text, "d = v * %s", names[i]);
         operand.name = names[i], desc.formula = text;
-        CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "an operand is called d"), "%s",
-              gemmepi_last_error());
+        CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "an operand is called d"),
+              "%s", gemmepi_last_error());
     }
     operand.name = "t1", desc.formula = "dy = v * t1; t__2 = exp(dy); d = t__2 * t__2 * dy";
     CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error());

@@ -66,15 +66,17 @@ static void write_formula(FILE *file, const gemmepi__formula *f, int number, con
     gemmepi__emit_formula(&text, f);
     CHECK(!gemmepi__text_is_cut(&text), "the code has %d characters", (int)text.length);
     fprintf(file, "namespace f%d {\n%s", number, code);
-    fprintf(file,
-            "extern \"C\" void run%d(const double *v, const double *a, const long long *whole, const long long *index, const "
-            "long long *column, double *to) {\n    Formula_in in = {};\n    Formula_out out = {};\n"
-            "    (void)v, (void)a, (void)whole, (void)index, (void)column;\n",
-            number);
+    fprintf(
+        file,
+        "extern \"C\" void run%d(const double *v, const double *a, const long long *whole, const long long *index, const "
+        "long long *column, double *to) {\n    Formula_in in = {};\n    Formula_out out = {};\n"
+        "    (void)v, (void)a, (void)whole, (void)index, (void)column;\n",
+        number);
     if (f->reads_value)
         fprintf(file, "    for (int m = 0; m < FORMULA_VALUE; m++) in.v[m] = (%s)v[m];\n", type);
     for (i = 0; i < f->operand_count; i++)
-        for (member = 0; member < f->operands[i].members && f->operands[i].used && !f->operands[i].output; member++)
+        for (member = 0; member < f->operands[i].members && f->operands[i].used && !f->operands[i].output;
+             member++)
             if (f->operands[i].dtype == GEMMEPI_I32 || f->operands[i].dtype == GEMMEPI_I64)
                 fprintf(file, "    in.a%d[%d] = whole[%d];\n", i, member, 2 * i + member);
             else
@@ -86,24 +88,27 @@ static void write_formula(FILE *file, const gemmepi__formula *f, int number, con
             fprintf(file, "    for (int m = 0; m < FORMULA_MEMBERS; m++) in.column[m] = column[m];\n");
     fprintf(file, "    formula(in, out);\n");
     for (i = 0; i <= GEMMEPI__RESULT; i++)
-        for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members; member++)
+        for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
+             member++)
             if (i == GEMMEPI__RESULT)
                 fprintf(file, "    to[%d] = out.d[%d];\n", 2 * i + member, member);
             else
                 fprintf(file, "    to[%d] = out.a%d[%d];\n", 2 * i + member, i, member);
     fprintf(file, "}\n}\n");
-    fprintf(file, "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
-                  "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_EXACT\n"
-                  "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
+    fprintf(file,
+            "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
+            "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_EXACT\n"
+            "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
 }
 
 static int compile(const kind *k) {
     char command[1024];
     const char *compiler = getenv("CXX");
-    snprintf(command, sizeof command,
-             "%s -std=c++17 -O1 -w -shared -fPIC -DGEMMEPI_T=%s -DGEMMEPI_INDEX='long long' -DGEMMEPI_EXACT=%d -DTO_BF16=%d "
-             "-Isrc " FOLDER "formula_emit_%s.cpp -o " FOLDER "formula_emit_%s.so",
-             compiler && *compiler ? compiler : "g++", k->type, k->exact, k->d == GEMMEPI_BF16, k->name, k->name);
+    snprintf(
+        command, sizeof command,
+        "%s -std=c++17 -O1 -w -shared -fPIC -DGEMMEPI_T=%s -DGEMMEPI_INDEX='long long' -DGEMMEPI_EXACT=%d -DTO_BF16=%d "
+        "-Isrc " FOLDER "formula_emit_%s.cpp -o " FOLDER "formula_emit_%s.so",
+        compiler && *compiler ? compiler : "g++", k->type, k->exact, k->d == GEMMEPI_BF16, k->name, k->name);
     return system(command) == 0;
 }
 
@@ -124,7 +129,8 @@ static int within(double got, gemmepi__estimate want, int is_f32) {
 
 static long held; /* outputs that a finite bound holds */
 
-static void check_formula(const char *text, const gemmepi__formula *f, run_function *run, double *off, int is_f32) {
+static void check_formula(const char *text, const gemmepi__formula *f, run_function *run, double *off,
+                          int is_f32) {
     static data d;
     gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
     double v[2], a[2 * GEMMEPI__FORMULA_OPERANDS], to[2 * GEMMEPI__FORMULA_OPERANDS + 2];
@@ -154,15 +160,18 @@ static void check_formula(const char *text, const gemmepi__formula *f, run_funct
                 gemmepi__evaluate(f, &unit, values);
                 run(v, a, whole, index, column, to);
                 for (i = 0; i <= GEMMEPI__RESULT; i++)
-                    for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
+                    for (member = 0;
+                         f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
                          member++) {
                         gemmepi__estimate want = gemmepi__output_value(f, values, i, member);
                         held += want.bound <= DBL_MAX && want.value == want.value;
-                        CHECK(within(to[2 * i + member], want, is_f32), "%s: %.17g, not %.17g +- %.3g (v %.9g)", text,
-                              to[2 * i + member], want.value, want.bound, v[0]);
+                        CHECK(within(to[2 * i + member], want, is_f32),
+                              "%s: %.17g, not %.17g +- %.3g (v %.9g)", text, to[2 * i + member], want.value,
+                              want.bound, v[0]);
                         CHECK(want.bound > DBL_MAX || want.bound <= 1e-2 * (1 + fabs(want.value)) ||
-                                  strstr(text, "d_") || strchr(text, '<') || strchr(text, '>') || strstr(text, "exp") ||
-                                  strstr(text, "mod") || strstr(text, "rounded") || turn == 4,
+                                  strstr(text, "d_") || strchr(text, '<') || strchr(text, '>') ||
+                                  strstr(text, "exp") || strstr(text, "mod") || strstr(text, "rounded") ||
+                                  turn == 4,
                               "%s: %.9g +- %.3g says little", text, want.value, want.bound);
                     }
             }

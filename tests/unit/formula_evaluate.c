@@ -45,17 +45,17 @@ static int same(double x, double y) {
 }
 
 /* With v, r and u; `expected` is plain C. */
-#define COMPUTES(text, expected)                                                                               \
-    do {                                                                                                       \
-        int i_;                                                                                                \
-        for (i_ = 0; i_ < 40; i_++) {                                                                          \
-            double v = random_number(), r = random_number(), u = random_number(), want = (expected);           \
-            gemmepi__estimate got =                                                                            \
-                value_of(text, GEMMEPI_F64, GEMMEPI_F64, exactly(v), exactly(r), exactly(u));                  \
-            (void)r, (void)u, (void)v;                                                                         \
-            CHECK(same(got.value, want) || fabs(got.value - want) <= 4 * got.bound + 1e-15 * fabs(want),       \
-                  "%s of %.17g, %.17g, %.17g: %.17g, not %.17g", text, v, r, u, got.value, want);              \
-        }                                                                                                      \
+#define COMPUTES(text, expected)                                                                         \
+    do {                                                                                                 \
+        int i_;                                                                                          \
+        for (i_ = 0; i_ < 40; i_++) {                                                                    \
+            double v = random_number(), r = random_number(), u = random_number(), want = (expected);     \
+            gemmepi__estimate got =                                                                      \
+                value_of(text, GEMMEPI_F64, GEMMEPI_F64, exactly(v), exactly(r), exactly(u));            \
+            (void)r, (void)u, (void)v;                                                                   \
+            CHECK(same(got.value, want) || fabs(got.value - want) <= 4 * got.bound + 1e-15 * fabs(want), \
+                  "%s of %.17g, %.17g, %.17g: %.17g, not %.17g", text, v, r, u, got.value, want);        \
+        }                                                                                                \
     } while (0)
 
 static double sigmoid(double x) {
@@ -81,22 +81,23 @@ static void operators_and_functions_compute_what_c_does(void) {
     COMPUTES("d = fma(v, r, u)", v * r + u);
     COMPUTES("d = isnan(v / r * 0)", 0);
     COMPUTES("d = silu(v) + sigmoid(r) * relu(u)", v * sigmoid(v) + sigmoid(r) * (u > 0 ? u : 0));
-    COMPUTES("d = d_silu(v) * d_sigmoid(r)",
-             sigmoid(v) * (1 + v * sigmoid(-v)) * sigmoid(r) * sigmoid(-r));
+    COMPUTES("d = d_silu(v) * d_sigmoid(r)", sigmoid(v) * (1 + v * sigmoid(-v)) * sigmoid(r) * sigmoid(-r));
     COMPUTES("d = gelu_erf(v) - elu(r) + elu(u, 0.5) + leaky_relu(v)",
              v * erfc(-v * sqrt(0.5)) / 2 - (r > 0 ? r : expm1(r)) + (u > 0 ? u : 0.5 * expm1(u)) +
                  (v > 0 ? v : 0.01 * v));
-    COMPUTES("d = d_elu(r, 3) + d_relu(v) + d_leaky_relu(u, 7)", (r > 0 ? 1 : 3 * exp(r)) + (v > 0) + (u > 0 ? 1 : 7));
+    COMPUTES("d = d_elu(r, 3) + d_relu(v) + d_leaky_relu(u, 7)",
+             (r > 0 ? 1 : 3 * exp(r)) + (v > 0) + (u > 0 ? 1 : 7));
     COMPUTES("d = softplus(v) + hardsigmoid(r) * squared_relu(u)",
              log1p(exp(v)) + fmin(fmax(r + 3, 0), 6) / 6 * (u > 0 ? u * u : 0));
     COMPUTES("x = v * r; d = x * x; o = d + u", v * r * v * r);
 }
 
-#define IS(text, v, r, expected)                                                                                \
-    do {                                                                                                        \
-        gemmepi__estimate got_ =                                                                                \
-            value_of(text, GEMMEPI_F32, GEMMEPI_BF16, exactly(v), exactly(r), exactly(0));                      \
-        CHECK(same(got_.value, (expected)), "%s of %g and %g is %.17g", text, (double)(v), (double)(r), got_.value); \
+#define IS(text, v, r, expected)                                                                        \
+    do {                                                                                                \
+        gemmepi__estimate got_ =                                                                        \
+            value_of(text, GEMMEPI_F32, GEMMEPI_BF16, exactly(v), exactly(r), exactly(0));              \
+        CHECK(same(got_.value, (expected)), "%s of %g and %g is %.17g", text, (double)(v), (double)(r), \
+              got_.value);                                                                              \
     } while (0)
 
 static void nan_goes_where_it_should_and_nowhere_else(void) {
@@ -130,7 +131,7 @@ static void halves_round_to_even_and_ties_are_held(void) {
     IS("d = clamp(v, 1, -1)", 0, 0, -1); /* min(max(x, low), high) */
     IS("d = mod(v, r)", -7, 3, -1);
     IS("d = mod(v, r)", 7, -3, 1);
-    IS("d = rounded(v)", 1.00390625, 0, 1);     /* BF16: a tie, to even */
+    IS("d = rounded(v)", 1.00390625, 0, 1); /* BF16: a tie, to even */
     IS("d = rounded(v)", 1.01171875, 0, 1.015625);
     IS("d = d_hardswish(v)", -3, 0, 0);
     IS("d = d_relu(v)", 0, 0, 0);
@@ -138,10 +139,11 @@ static void halves_round_to_even_and_ties_are_held(void) {
 
 /* >>bounds */
 
-#define BOUND(text, v, r, least, most)                                                                          \
-    do {                                                                                                        \
-        gemmepi__estimate got_ = value_of(text, GEMMEPI_F32, GEMMEPI_BF16, v, r, exactly(0));                   \
-        CHECK(got_.bound >= (least) && got_.bound <= (most), "%s: %.9g +- %.9g", text, got_.value, got_.bound); \
+#define BOUND(text, v, r, least, most)                                                             \
+    do {                                                                                           \
+        gemmepi__estimate got_ = value_of(text, GEMMEPI_F32, GEMMEPI_BF16, v, r, exactly(0));      \
+        CHECK(got_.bound >= (least) && got_.bound <= (most), "%s: %.9g +- %.9g", text, got_.value, \
+              got_.bound);                                                                         \
     } while (0)
 
 static const double U = 1.0 / 16777216;
@@ -156,7 +158,8 @@ static void exact_arithmetic_has_no_bound(void) {
 }
 
 static void every_step_adds_its_rounding(void) {
-    BOUND("d = v + r", exactly(1), exactly(U), U, 1.2 * U); /* half a unit in the last place of 1 is u, of F32 */
+    BOUND("d = v + r", exactly(1), exactly(U), U,
+          1.2 * U); /* half a unit in the last place of 1 is u, of F32 */
     BOUND("d = v * 0.1", exactly(1), exactly(0), 0.1 * U, 0.3 * U);
     BOUND("d = v + r", about(1, 1e-3), about(2, 1e-4), 1.1e-3, 1.1e-3 + 4 * U);
     BOUND("d = v - r", about(1, 1e-3), about(1, 1e-3), 2e-3, 2e-3 + U);
@@ -165,7 +168,8 @@ static void every_step_adds_its_rounding(void) {
     BOUND("d = exp(v)", about(2, 1e-3), exactly(0), 7.38e-3, 7.40e-3);
     BOUND("d = exp(v)", exactly(2), exactly(0), 4 * U, 32 * U); /* two units in the last place */
     BOUND("d = sqrt(v)", exactly(2), exactly(0), U, 2 * U);
-    BOUND("d = silu(v)", about(1, 1e-3), exactly(0), 9e-4, 9.4e-4); /* its slope is 0.93, its form the short one */
+    BOUND("d = silu(v)", about(1, 1e-3), exactly(0), 9e-4,
+          9.4e-4); /* its slope is 0.93, its form the short one */
     BOUND("d = sin(v)", about(1, 5), exactly(0), 1.9, 2.1);
 }
 
@@ -239,7 +243,10 @@ static void bounds_cover_what_inputs_within_theirs_give(void) {
 /* >>whole numbers */
 
 static void whole_results_are_modulo_2_to_32(void) {
-    static const struct { const char *text; double v, r, want; } cases[] = {
+    static const struct {
+        const char *text;
+        double v, r, want;
+    } cases[] = {
         {"d = v + r", 2147483647, 1, -2147483648.0},
         {"d = v - r", -2147483648.0, 1, 2147483647},
         {"d = v * r", 65536, 65537, 65536},
@@ -269,7 +276,11 @@ static void whole_results_are_modulo_2_to_32(void) {
 }
 
 static void whole_numbers_compare_exactly_however_large(void) {
-    static const struct { const char *text; int64_t label, column; double want; } cases[] = {
+    static const struct {
+        const char *text;
+        int64_t label, column;
+        double want;
+    } cases[] = {
         {"d = column == label", 16777217, 16777217, 1},
         {"d = column == label", 16777217, 16777216, 0}, /* F32 has one number for both */
         {"d = column < label", 9007199254740993, 9007199254740992, 1},
@@ -293,7 +304,8 @@ static void whole_numbers_compare_exactly_however_large(void) {
                       gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).bound == 0,
                   "%s", cases[i].text);
         else
-            CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 4, "%s", cases[i].text);
+            CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 4, "%s",
+                  cases[i].text);
         freed(f);
     }
 }
@@ -301,7 +313,9 @@ static void whole_numbers_compare_exactly_however_large(void) {
 /* >>random numbers */
 
 static void philox_gives_its_published_vectors(void) {
-    static const struct { uint32_t counter[4], key[2], want[4]; } cases[] = {
+    static const struct {
+        uint32_t counter[4], key[2], want[4];
+    } cases[] = {
         {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}},
         {{0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu},
          {0xffffffffu, 0xffffffffu},
@@ -315,21 +329,24 @@ static void philox_gives_its_published_vectors(void) {
         uint32_t counter[4];
         memcpy(counter, cases[i].counter, sizeof counter);
         gemmepi__philox(counter, cases[i].key[0], cases[i].key[1]);
-        CHECK(memcmp(counter, cases[i].want, sizeof counter) == 0, "%08x %08x %08x %08x", counter[0], counter[1],
-              counter[2], counter[3]);
+        CHECK(memcmp(counter, cases[i].want, sizeof counter) == 0, "%08x %08x %08x %08x", counter[0],
+              counter[1], counter[2], counter[3]);
     }
     CHECK(gemmepi__uniform(0, 0, 0, 0, 0) == 0x6627e8 / 16777216.0, "the upper 24 bits of the first word");
     CHECK(gemmepi__uniform(0, 0, 3, 0, 0) == 0x9b00db / 16777216.0, "of the last");
     /* key and counter as the published third vector has them: its words are columns 4 c to 4 c + 3 */
-    CHECK(gemmepi__uniform((int64_t)(0x299f31d0a4093822u), 0x03707344u, (int64_t)0x243f6a88u * 4 + 2, 0x85a308d3u,
-                           0x13198a2eu) == 0x5001e4 / 16777216.0,
+    CHECK(gemmepi__uniform((int64_t)(0x299f31d0a4093822u), 0x03707344u, (int64_t)0x243f6a88u * 4 + 2,
+                           0x85a308d3u, 0x13198a2eu) == 0x5001e4 / 16777216.0,
           "seed, column, row, item and i in their places");
 }
 
 /* >>widths and reductions, on matrices */
 
 static void halves_are_of_the_columns_they_say(void) {
-    static const struct { const char *text; int left, right; } cases[] = {
+    static const struct {
+        const char *text;
+        int left, right;
+    } cases[] = {
         {"d = left(v) * 100 + right(column)", 1, 5},
         {"d = even(v) * 100 + odd(column)", 2, 3},
         {"d = left(v, 4) * 100 + right(column, 4)", 1, 3},
@@ -374,7 +391,8 @@ static void reductions_take_what_their_sentence_says(void) {
     gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
     const char *text = "rs = row_sum(v * 2); rt = row_argmax(v); cs = column_max(v + r); al = all_sum(v)";
     gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula_desc desc = desc_of(text, operands, operands_of(text, operands), GEMMEPI_F64, GEMMEPI_F64);
+    gemmepi__formula_desc desc =
+        desc_of(text, operands, operands_of(text, operands), GEMMEPI_F64, GEMMEPI_F64);
     gemmepi__formula *f;
     double sum = 0, all = 0;
     int i;
@@ -388,9 +406,11 @@ static void reductions_take_what_their_sentence_says(void) {
         sum += i / COLUMNS == 1 ? d.value.at[i].value * 2 : 0;
         all += d.value.at[i].value;
     }
-    CHECK(fabs(d.operands[1].at[1].value - sum) < 1e-12, "row_sum %g, not %g", d.operands[1].at[1].value, sum);
+    CHECK(fabs(d.operands[1].at[1].value - sum) < 1e-12, "row_sum %g, not %g", d.operands[1].at[1].value,
+          sum);
     CHECK(d.operands[2].whole[1] == 3, "row_argmax %d", (int)d.operands[2].whole[1]);
-    CHECK(fabs(d.operands[4].at[0].value - all) < 1e-12, "all_sum %g, not %g", d.operands[4].at[0].value, all);
+    CHECK(fabs(d.operands[4].at[0].value - all) < 1e-12, "all_sum %g, not %g", d.operands[4].at[0].value,
+          all);
     CHECK(d.operands[3].at[2].value >= d.value.at[2].value + d.operands[0].at[2].value &&
               d.operands[3].at[2].value >= d.value.at[10].value + d.operands[0].at[10].value,
           "column_max");

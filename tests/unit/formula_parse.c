@@ -20,8 +20,10 @@ static const char *key_of(const char *text) {
     return key;
 }
 
-#define SAME(first, second) CHECK(strcmp(key_of(first), key_of(second)) == 0, "%s\n%s", key_of(first), key_of(second))
-#define NOT_SAME(first, second) CHECK(strcmp(key_of(first), key_of(second)) != 0, "both are %s", key_of(first))
+#define SAME(first, second) \
+    CHECK(strcmp(key_of(first), key_of(second)) == 0, "%s\n%s", key_of(first), key_of(second))
+#define NOT_SAME(first, second) \
+    CHECK(strcmp(key_of(first), key_of(second)) != 0, "both are %s", key_of(first))
 
 static void precedence_is_that_of_c(void) {
     SAME("d = v - r - u", "d = (v - r) - u");
@@ -152,8 +154,8 @@ static void depth_is_broken_by_names_and_reads_back(void) {
 }
 
 static void check_printed_numbers(void) {
-    static const double numbers[] = {0.1,    1 / 3.0, 5e-324, 1.7976931348623157e308, 123456789.123456789,
-                                     1e22,   1e23,    2.5e-8, 3.4028234663852886e38,  9007199254740993.0,
+    static const double numbers[] = {0.1,      1 / 3.0, 5e-324, 1.7976931348623157e308, 123456789.123456789,
+                                     1e22,     1e23,    2.5e-8, 3.4028234663852886e38,  9007199254740993.0,
                                      0.0078125};
     char here[GEMMEPI__NUMBER_SIZE];
     size_t i;
@@ -165,7 +167,8 @@ static void check_printed_numbers(void) {
     gemmepi__print_number(here, 0.5);
     CHECK(strcmp(here, "0.5") == 0, "%s", here);
     CHECK(gemmepi__number_of("2.75e1 and more", 6) == 27.5, "2.75e1");
-    CHECK(strstr(key_of("d = v * 0.125 + 2.5"), "v * 0.125 + 2.5") != NULL, "%s", key_of("d = v * 0.125 + 2.5"));
+    CHECK(strstr(key_of("d = v * 0.125 + 2.5"), "v * 0.125 + 2.5") != NULL, "%s",
+          key_of("d = v * 0.125 + 2.5"));
 }
 
 static void numbers_print_in_as_many_digits_as_read_back(void) {
@@ -189,8 +192,8 @@ static void numbers_print_alike_where_the_locale_has_a_comma(void) {
 
 typedef struct refusal {
     const char *text;
-    int column;         /* 0: the sentence names none */
-    const char *words;  /* that it has */
+    int column;        /* 0: the sentence names none */
+    const char *words; /* that it has */
 } refusal;
 
 static void check_refusal(const refusal *r, gemmepi_dtype accumulator) {
@@ -200,8 +203,8 @@ static void check_refusal(const refusal *r, gemmepi_dtype accumulator) {
     CHECK(f == NULL, "accepted: %s", r->text);
     if (!f) {
         CHECK(strstr(gemmepi_last_error(), r->words) != NULL, "%s\n    %s", r->text, gemmepi_last_error());
-        CHECK(!r->column || strstr(gemmepi_last_error(), place) != NULL, "%s, column %d\n    %s", r->text, r->column,
-              gemmepi_last_error());
+        CHECK(!r->column || strstr(gemmepi_last_error(), place) != NULL, "%s, column %d\n    %s", r->text,
+              r->column, gemmepi_last_error());
     }
     freed(f);
 }
@@ -322,7 +325,8 @@ static void widths_that_do_not_fit_are_refused(void) {
         {"d = pair(pair(v, r), u)", 5, "pair takes two halves; what is 2 n columns wide is none"},
         {"d = left(v) + even(v)", 15, "halves of two kinds are in one formula: left and right before"},
         {"d = left(v) + left(v, 4)", 15, "halves of two kinds"},
-        {"d = left(v, 8) + right(v, 4)", 18, "halves of two kinds are in one formula: left and right of groups"},
+        {"d = left(v, 8) + right(v, 4)", 18,
+         "halves of two kinds are in one formula: left and right of groups"},
         {"d = left(v) * column", 13, "takes what is equally wide"},
         {"d = left(v) * uniform(seed, 0)", 13, "takes what is equally wide"},
         {"d = left(v); o = w", 18, "w is 2 n columns wide, a third width"},
@@ -345,8 +349,8 @@ static void whole_results_take_what_whole_numbers_have(void) {
         {"d = v; rs = row_sum(v)", 13, "there are no reductions with results in I32"},
     };
     size_t i;
-    gemmepi__formula *f = parsed("d = v > 0 ? max(v * 3, r) - min(-v, label) : relu(u) + (v == label)", GEMMEPI_I32,
-                                 GEMMEPI_I32);
+    gemmepi__formula *f = parsed("d = v > 0 ? max(v * 3, r) - min(-v, label) : relu(u) + (v == label)",
+                                 GEMMEPI_I32, GEMMEPI_I32);
     CHECK(f != NULL, "%s", gemmepi_last_error());
     freed(f);
     for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
@@ -415,14 +419,15 @@ static void good_desc(void) {
     one_desc = desc_of("d = v + r", &one_operand, 1, GEMMEPI_F32, GEMMEPI_BF16);
 }
 
-#define REFUSED(words, ...)                                                                              \
-    do {                                                                                                 \
-        gemmepi_allocator allocator = gemmepi__default_allocator();                                      \
-        gemmepi__formula *refused;                                                                       \
-        good_desc();                                                                                     \
-        __VA_ARGS__;                                                                                     \
-        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &refused) == GEMMEPI_INVALID_ARGUMENT, "%s", #__VA_ARGS__); \
-        CHECK(refused == NULL && strstr(gemmepi_last_error(), words) != NULL, "%s", gemmepi_last_error());              \
+#define REFUSED(words, ...)                                                                                \
+    do {                                                                                                   \
+        gemmepi_allocator allocator = gemmepi__default_allocator();                                        \
+        gemmepi__formula *refused;                                                                         \
+        good_desc();                                                                                       \
+        __VA_ARGS__;                                                                                       \
+        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &refused) == GEMMEPI_INVALID_ARGUMENT, "%s",   \
+              #__VA_ARGS__);                                                                               \
+        CHECK(refused == NULL && strstr(gemmepi_last_error(), words) != NULL, "%s", gemmepi_last_error()); \
     } while (0)
 
 static void descs_that_do_not_hold_are_refused(void) {
@@ -430,7 +435,8 @@ static void descs_that_do_not_hold_are_refused(void) {
     gemmepi_operand two[2];
     REFUSED("desc.formula is NULL", one_desc.text = NULL);
     REFUSED("desc.operands is NULL, but desc.operand_count is 1", one_desc.operands = NULL);
-    REFUSED("desc.operand_count is 33; accepted are 0 to 32", one_desc.operands = many, one_desc.operand_count = 33);
+    REFUSED("desc.operand_count is 33; accepted are 0 to 32", one_desc.operands = many,
+            one_desc.operand_count = 33);
     REFUSED("desc.operand_count is -1", one_desc.operand_count = -1);
     REFUSED("desc.operands[0].name is NULL", one_operand.name = NULL);
     REFUSED("desc.operands[0].name is \"\"", one_operand.name = "");
@@ -443,7 +449,8 @@ static void descs_that_do_not_hold_are_refused(void) {
             one_operand.name = "a234567890123456789012345678901234567890123456789012345678901");
     REFUSED("desc.operands[0].name is v, as the value is called", one_operand.name = "v");
     REFUSED("desc.operands[0].name is d, as the result is called", one_operand.name = "d");
-    REFUSED("desc.operands[0].name is y, as the result is called", one_operand.name = "y", one_desc.result = "y");
+    REFUSED("desc.operands[0].name is y, as the result is called", one_operand.name = "y",
+            one_desc.result = "y");
     REFUSED("desc.operands[1].name is r, as an operand before it is called", two[0] = two[1] = one_operand,
             one_desc.operands = two, one_desc.operand_count = 2);
     REFUSED("desc.formula_value is \"3\"", one_desc.value = "3");
@@ -474,7 +481,8 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("column_period (of r) is 4", one_operand.column_period = 4, one_operand.kind = GEMMEPI_SCALAR);
     REFUSED("row_period (of r) is -4", one_operand.row_period = -4);
     REFUSED("scale.mode (of r) is 1", one_operand.scale.mode = GEMMEPI_SCALE_TENSOR);
-    REFUSED("scale.mode (of r) is 2", one_operand.scale.mode = GEMMEPI_SCALE_OUTER, one_operand.dtype = GEMMEPI_E4M3);
+    REFUSED("scale.mode (of r) is 2", one_operand.scale.mode = GEMMEPI_SCALE_OUTER,
+            one_operand.dtype = GEMMEPI_E4M3);
     REFUSED("amax (of r) is 1", one_operand.amax = 1, one_operand.dtype = GEMMEPI_E4M3);
     REFUSED("and r, an output, has not been assigned", one_operand.output = 1, one_desc.text = "d = v");
     REFUSED("r accumulates, which sums alone do", one_operand.output = one_operand.accumulate = 1,
@@ -482,11 +490,14 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("r accumulates, which sums alone do", one_operand.output = one_operand.accumulate = 1,
             one_desc.text = "d = v; r = v");
     REFUSED("r is in F32; row_argmax, and nothing else, is in I32", one_operand.output = 1,
-            one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_F32, one_desc.text = "r = row_argmax(v)");
+            one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_F32,
+            one_desc.text = "r = row_argmax(v)");
     REFUSED("r is in I32; row_argmax, and nothing else, is in I32", one_operand.output = 1,
-            one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_I32, one_desc.text = "r = row_sum(v)");
+            one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_I32,
+            one_desc.text = "r = row_sum(v)");
     REFUSED("v is not known here", one_desc.without_value = 1);
-    REFUSED("d is not known here", one_desc.without_result = 1, one_operand.output = 1, one_desc.text = "r = d");
+    REFUSED("d is not known here", one_desc.without_result = 1, one_operand.output = 1,
+            one_desc.text = "r = d");
     REFUSED("has assigned no output", one_desc.without_result = 1, one_desc.text = "e = v");
 }
 
@@ -502,21 +513,28 @@ static void defaults_of_types_are_as_they_are_told(void) {
     o[1].name = "am", o[1].kind = GEMMEPI_PER_ROW, o[1].output = 1;
     o[2].name = "lse", o[2].kind = GEMMEPI_PER_ROW, o[2].output = 1;
     o[3].name = "k", o[3].kind = GEMMEPI_NUMBER;
-    desc = desc_of("d = v + r * k; am = row_argmax(v); lse = row_logsumexp(v)", o, 4, GEMMEPI_F32, GEMMEPI_E4M3);
+    desc =
+        desc_of("d = v + r * k; am = row_argmax(v); lse = row_logsumexp(v)", o, 4, GEMMEPI_F32, GEMMEPI_E4M3);
     CHECK(gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (!f)
         return;
     CHECK(f->operands[0].dtype == GEMMEPI_BF16 && f->operands[1].dtype == GEMMEPI_I32 &&
               f->operands[2].dtype == GEMMEPI_F32 && f->operands[3].dtype == GEMMEPI_F64 &&
               f->operands[GEMMEPI__RESULT].dtype == GEMMEPI_E4M3,
-          "%d %d %d %d", f->operands[0].dtype, f->operands[1].dtype, f->operands[2].dtype, f->operands[3].dtype);
-    CHECK(strcmp(f->names + f->operands[2].name, "lse") == 0 && strcmp(f->names + f->value_name, "v") == 0, "names");
+          "%d %d %d %d", f->operands[0].dtype, f->operands[1].dtype, f->operands[2].dtype,
+          f->operands[3].dtype);
+    CHECK(strcmp(f->names + f->operands[2].name, "lse") == 0 && strcmp(f->names + f->value_name, "v") == 0,
+          "names");
     CHECK(strcmp(gemmepi__reductions[f->operands[2].reduction].name, "row_logsumexp") == 0, "reduction");
     freed(f);
 }
 
 static void short_forms_are_for_what_is_stored_in_16_bits(void) {
-    static const struct { const char *text; gemmepi_dtype d; int is_short; } cases[] = {
+    static const struct {
+        const char *text;
+        gemmepi_dtype d;
+        int is_short;
+    } cases[] = {
         {"d = silu(v)", GEMMEPI_BF16, 1},
         {"d = silu(v)", GEMMEPI_E4M3, 1},
         {"d = silu(v)", GEMMEPI_F32, 0},
@@ -533,7 +551,10 @@ static void short_forms_are_for_what_is_stored_in_16_bits(void) {
 }
 
 static void the_width_of_d_is_that_of_what_it_is_assigned(void) {
-    static const struct { const char *text; int width, value, d, mode, group; } cases[] = {
+    static const struct {
+        const char *text;
+        int width, value, d, mode, group;
+    } cases[] = {
         {"d = v", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__NO_HALVES, 0},
         {"d = 3", GEMMEPI_WIDTH_N, 0, 1, GEMMEPI__NO_HALVES, 0},
         {"d = left(v) * right(v)", GEMMEPI_WIDTH_HALF, 2, 1, GEMMEPI__LEFT_RIGHT, 0},
@@ -552,8 +573,7 @@ static void the_width_of_d_is_that_of_what_it_is_assigned(void) {
             continue;
         CHECK(f->operands[GEMMEPI__RESULT].width == cases[i].width &&
                   f->operands[GEMMEPI__RESULT].members == cases[i].d && f->mode == cases[i].mode &&
-                  f->group == cases[i].group &&
-                  (!cases[i].value) == !f->reads_value &&
+                  f->group == cases[i].group && (!cases[i].value) == !f->reads_value &&
                   (!f->reads_value || gemmepi__members(f, f->n_width) == cases[i].value),
               "%s: width %d, members %d", cases[i].text, f->operands[GEMMEPI__RESULT].width,
               f->operands[GEMMEPI__RESULT].members);
@@ -612,13 +632,16 @@ static void memory_that_runs_out_is_told_and_given_back(void) {
     good_desc();
     for (n = 0; n < 3; n++) {
         allocations_left = n;
-        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) == (n < 2 ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_OK), "%d", n);
+        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) ==
+                  (n < 2 ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_OK),
+              "%d", n);
         CHECK((f != NULL) == (n == 2) && blocks == (n == 2), "%d blocks are left of %d", blocks, n);
         gemmepi__delete(&allocator, f);
     }
     one_desc.text = "d = v +";
     allocations_left = 9;
-    CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) == GEMMEPI_INVALID_ARGUMENT && blocks == 0, "%d", blocks);
+    CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) == GEMMEPI_INVALID_ARGUMENT && blocks == 0, "%d",
+          blocks);
 }
 
 int main(void) {
