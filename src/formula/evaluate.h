@@ -133,8 +133,7 @@ static double gemmepi__rounding(const gemmepi__precision *p, double value, doubl
     if (!p->is_f64 && size > FLT_MAX * (1 - units * p->unit))
         return HUGE_VAL;
     /* the host's own rounding, too */
-    return units * p->unit * size + (p->is_f64 ? size * DBL_EPSILON : size * DBL_EPSILON) +
-           (size < p->smallest / p->unit ? p->smallest : 0);
+    return (units * p->unit + DBL_EPSILON) * size + (size < p->smallest / p->unit ? p->smallest : 0);
 }
 
 /* >>activations: what kernels/activation.cuh says of them */

@@ -236,6 +236,7 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
     formula->n_width = graph->n_width;
     formula->mode = graph->mode;
     formula->group = graph->group;
+    formula->has_halves = graph->n_width == GEMMEPI__NARROW; /* beside what is 2 n columns wide */
     formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
     gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
     gemmepi__keep_operands(graph, formula, renumbered);

@@ -405,6 +405,8 @@ static const char *const smooth_formulas[] = {
     "d = pair(left(v, 4) * cos(left(column, 4)) - right(v, 4) * s, right(v, 4) * h + left(v, 4), 4)",
     "d = pair(v * silu(right(w)), v * left(w) * tanh(right(w)) + 0 * s)",
     "d = v * left(w) + right(w) * b; o = v * p",
+    "rs = row_sum(w * p); rt = row_logsumexp(w)",
+    "rs = row_sum(h * h)",
     "d = left(v) * p; o = v * p; oh = h * s; rs = row_sum(left(v) * h)",
     "d = pair(left(v), s) + pair(p, right(v)) * r; al = all_sum(left(r) * bh)",
     "rs = row_sum(p * v + p); al = all_sum(s)",

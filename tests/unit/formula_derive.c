@@ -33,7 +33,7 @@ static void list_names(const char *text) {
     c.count = operands_of(text, c.operands);
     for (i = 0; i < c.count; i++) {
         int lse = c.operands[i].output && strstr(text, "logsumexp") != NULL &&
-                  (strcmp(c.operands[i].name, "rs") == 0 || strcmp(c.operands[i].name, "cs") == 0);
+                  (c.operands[i].kind == GEMMEPI_PER_ROW || c.operands[i].kind == GEMMEPI_PER_COLUMN);
         if (c.operands[i].dtype == GEMMEPI_DTYPE_DEFAULT && !c.operands[i].output) {
             strcat(c.wrt, ", ");
             strcat(c.wrt, c.operands[i].name);

@@ -386,6 +386,34 @@ static void pair_and_interleave_are_the_way_back(void) {
     }
 }
 
+static void sums_are_over_all_columns_of_their_width(void) {
+    static const struct {
+        const char *text;
+        int width;
+    } cases[] = {{"rs = row_sum(h)", GEMMEPI_WIDTH_HALF},
+                 {"rs = row_sum(w)", GEMMEPI_WIDTH_DOUBLE},
+                 {"rs = row_sum(r)", GEMMEPI_WIDTH_N},
+                 {"rs = row_sum(r); d = left(v)", GEMMEPI_WIDTH_N},
+                 {"rs = row_sum(r); d = pair(v, v)", GEMMEPI_WIDTH_N}};
+    static data d;
+    size_t i;
+    int column;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
+        double sum = 0;
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        fill_randomly(f, &d);
+        run_formula(f, &d);
+        for (column = 0; column < columns_of(cases[i].width); column++)
+            sum += d.operands[0].at[columns_of(cases[i].width) + column].value;
+        CHECK(fabs(d.operands[1].at[1].value - sum) < 1e-12, "%s: %g, not %g", cases[i].text,
+              d.operands[1].at[1].value, sum);
+        freed(f);
+    }
+}
+
 static void reductions_take_what_their_sentence_says(void) {
     static data d;
     gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
@@ -430,6 +458,7 @@ int main(void) {
     RUN(philox_gives_its_published_vectors);
     RUN(halves_are_of_the_columns_they_say);
     RUN(pair_and_interleave_are_the_way_back);
+    RUN(sums_are_over_all_columns_of_their_width);
     RUN(reductions_take_what_their_sentence_says);
     return test_finish();
 }

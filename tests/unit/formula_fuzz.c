@@ -4,7 +4,7 @@
    where there is one, is accepted again. A failure prints its seed: `formula_fuzz 1 SEED` repeats it. */
 #include "formula_cases.h"
 
-static uint64_t first = 1, count_of_cases = 3000;
+static uint64_t first = 1, count_of_cases = 30000;
 static unsigned long long seed_here;
 static long accepted, refused, derived;
 

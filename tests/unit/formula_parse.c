@@ -75,14 +75,13 @@ static void numbers_are_folded_where_that_is_exact(void) {
 }
 
 static void operands_names_are_no_part_of_the_key(void) {
-    gemmepi_operand operands[2], others[2];
+    static gemmepi_operand operands[2], others[2];
     gemmepi_allocator allocator = gemmepi__default_allocator();
     gemmepi__formula_desc desc = desc_of("d = silu(v + bias) * up", operands, 2, GEMMEPI_F32, GEMMEPI_BF16);
     gemmepi__formula_desc other = desc_of("y = silu(acc + v) * d", others, 2, GEMMEPI_F32, GEMMEPI_BF16);
     gemmepi__formula *f, *g;
     char first[1024], second[1024];
     gemmepi__text one = gemmepi__text_in(first, sizeof first), two = gemmepi__text_in(second, sizeof second);
-    memset(operands, 0, sizeof operands);
     operands[0].name = "bias", operands[0].kind = GEMMEPI_PER_COLUMN;
     operands[1].name = "up", operands[1].kind = GEMMEPI_FULL;
     memcpy(others, operands, sizeof others);
@@ -562,6 +561,7 @@ static void the_width_of_d_is_that_of_what_it_is_assigned(void) {
         {"d = pair(v, v * r)", GEMMEPI_WIDTH_DOUBLE, 1, 2, GEMMEPI__LEFT_RIGHT, 0},
         {"d = v * left(w, 4)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__LEFT_RIGHT, 4},
         {"d = w", GEMMEPI_WIDTH_DOUBLE, 0, 2, GEMMEPI__NO_HALVES, 0},
+        {"d = v; rs = row_sum(w)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__NO_HALVES, 0},
         {"d = pair(left(v), h)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
         {"d = 5; oh = left(v)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
     };
