@@ -3694,38 +3694,20 @@ static int gemmepi__fold_arithmetic(int op, double x, double y, double *out) {
   }
 }
 
+/* Comparisons by what x may be to y: 1 less, 2 equal, 4 greater, 8 neither. */
 static int gemmepi__fold_truth(int op, double x, double y, double *out) {
-  switch (op) {
-  case GEMMEPI__OP_OR:
+  static const uint8_t holds[] = {2, 13, 1, 3, 4, 6}; /* == != < <= > >= */
+  if (op == GEMMEPI__OP_OR)
     *out = x != 0 || y != 0;
-    return 1;
-  case GEMMEPI__OP_AND:
+  else if (op == GEMMEPI__OP_AND)
     *out = x != 0 && y != 0;
-    return 1;
-  case GEMMEPI__OP_EQ:
-    *out = x == y;
-    return 1;
-  case GEMMEPI__OP_NE:
-    *out = x != y;
-    return 1;
-  case GEMMEPI__OP_LT:
-    *out = x < y;
-    return 1;
-  case GEMMEPI__OP_LE:
-    *out = x <= y;
-    return 1;
-  case GEMMEPI__OP_GT:
-    *out = x > y;
-    return 1;
-  case GEMMEPI__OP_GE:
-    *out = x >= y;
-    return 1;
-  case GEMMEPI__OP_NOT:
+  else if (op == GEMMEPI__OP_NOT)
     *out = x == 0;
-    return 1;
-  default:
+  else if (op >= GEMMEPI__OP_EQ && op <= GEMMEPI__OP_GE)
+    *out = (holds[op - GEMMEPI__OP_EQ] & (x < y ? 1 : x == y ? 2 : x > y ? 4 : 8)) != 0;
+  else
     return 0;
-  }
+  return 1;
 }
 
 /* An operation of numbers alone, or c ? x : y of a number c; -1: it stays. */
@@ -4068,12 +4050,6 @@ static gemmepi_status gemmepi__check_given_name(const char *field, int index, co
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__refuse_operand(const gemmepi__formula_desc *desc, int i, const char *field,
-  long long value, const char *accepted) {
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i, field,
-    desc->operands[i].name, value, accepted);
-}
-
 /* The dtypes of which an operand may be, as bits. */
 static unsigned gemmepi__types_of_operand(const gemmepi__formula_desc *desc, const gemmepi_operand *operand) {
   unsigned whole = operand->output ? 0 : 1u << GEMMEPI_I32 | 1u << GEMMEPI_I64;
@@ -4106,36 +4082,50 @@ static gemmepi_status gemmepi__check_type_of_operand(const gemmepi__formula_desc
     (int)operand->dtype, names);
 }
 
+/* What a field of an operand must not be, and what is accepted. */
+typedef struct gemmepi__field_rule {
+  int is_broken;
+  const char *field;
+  int64_t value;
+  const char *accepted;
+} gemmepi__field_rule;
+
 static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_desc *desc, int i) {
   const gemmepi_operand *o = &desc->operands[i];
-  int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL;
-  if (o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL)
-    return gemmepi__refuse_operand(desc, i, "kind", o->kind, "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
-  if (o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_columns))
-    return gemmepi__refuse_operand(desc, i, "width", o->width, has_columns ? "accepted are 0 (n), 1 (n / 2) and 2 (2 n)"
-      : "PER_COLUMN and FULL alone have one: leave it 0");
-  if (o->output != 0 && (o->output != 1 || o->kind == GEMMEPI_NUMBER))
-    return gemmepi__refuse_operand(desc, i, "output", o->output, "accepted are 0 and 1, of a NUMBER 0 alone");
-  if (o->accumulate != 0 && (o->accumulate != 1 || !o->output))
-    return gemmepi__refuse_operand(desc, i, "accumulate", o->accumulate, "accepted are 0 and, of outputs, 1");
-  if (o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL))
-    return gemmepi__refuse_operand(desc, i, "ld", (long long)o->ld, o->ld < 0 ? "it must not be negative"
-      : "FULL operands alone have one: leave it 0");
-  if (o->batch_stride < 0 || (o->batch_stride && o->kind == GEMMEPI_NUMBER))
-    return gemmepi__refuse_operand(desc, i, "batch_stride", (long long)o->batch_stride,
-      "it must not be negative, and of a NUMBER 0");
-  if (o->row_period < 0 || o->column_period < 0 ||
-    ((o->row_period || o->column_period) && (o->output || o->kind <= GEMMEPI_SCALAR)) ||
-    (o->row_period && o->kind == GEMMEPI_PER_COLUMN) || (o->column_period && o->kind == GEMMEPI_PER_ROW))
-    return gemmepi__refuse_operand(desc, i, o->row_period ? "row_period" : "column_period",
-      (long long)(o->row_period ? o->row_period : o->column_period),
-      "inputs alone have periods, along axes that they have, none negative");
-  if (o->amax != 0 && (o->amax != 1 || !o->output || !gemmepi__takes_scale(o->dtype)))
-    return gemmepi__refuse_operand(desc, i, "amax", o->amax, "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
-  if (o->scale.mode != GEMMEPI_SCALE_NONE && (o->scale.mode != GEMMEPI_SCALE_TENSOR || !gemmepi__takes_scale(o->dtype)))
-    return gemmepi__refuse_operand(desc, i, "scale.mode", o->scale.mode,
-      "accepted are 0 and, of E4M3, E5M2 and I8, GEMMEPI_SCALE_TENSOR (1)");
-  return GEMMEPI_OK;
+  int has_rows = o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_FULL,
+    takes_scale = gemmepi__takes_scale(o->dtype);
+  int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
+    is_number = o->kind == GEMMEPI_NUMBER;
+  gemmepi__field_rule rules[9];
+  size_t r = 0;
+#define GEMMEPI__RULE(broken, name, words) \
+  rules[r].is_broken = (broken), rules[r].field = #name, rules[r].value = (int64_t)o->name, \
+  rules[r].accepted = words, r++
+  GEMMEPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind, "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
+  GEMMEPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_columns),
+    width, "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
+  GEMMEPI__RULE(o->output != 0 && (o->output != 1 || is_number), output, "accepted are 0 and 1, of a NUMBER 0 alone");
+  GEMMEPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate, "accepted are 0 and, of outputs, 1");
+  GEMMEPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld,
+    "accepted are 0 and, of FULL, the elements between two rows");
+  GEMMEPI__RULE(o->batch_stride < 0 || (o->batch_stride && is_number), batch_stride,
+    "it must not be negative, and of a NUMBER 0");
+  GEMMEPI__RULE(o->row_period < 0 || (o->row_period && (o->output || !has_rows)), row_period,
+    "accepted are 0 and, of inputs PER_ROW and FULL, a number of rows");
+  GEMMEPI__RULE(o->column_period < 0 || (o->column_period && (o->output || !has_columns)), column_period,
+    "accepted are 0 and, of inputs PER_COLUMN and FULL, a number of columns");
+  GEMMEPI__RULE(o->amax != 0 && (o->amax != 1 || !o->output || !takes_scale), amax,
+    "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
+#undef GEMMEPI__RULE
+  for (r = 0; r < GEMMEPI__COUNT(rules); r++)
+    if (rules[r].is_broken)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
+        rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
+  if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.operands[%d].scale.mode (of %s) is %d; accepted are 0 and, of E4M3, E5M2 and I8, GEMMEPI_SCALE_TENSOR (1)",
+    i, o->name, (int)o->scale.mode);
 }
 
 /* All that can be said without the text. */
@@ -5068,6 +5058,7 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
   formula->n_width = graph->n_width;
   formula->mode = graph->mode;
   formula->group = graph->group;
+  formula->has_halves = graph->n_width == GEMMEPI__NARROW; /* beside what is 2 n columns wide */
   formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
   gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
   gemmepi__keep_operands(graph, formula, renumbered);
@@ -5550,8 +5541,7 @@ static double gemmepi__rounding(const gemmepi__precision *p, double value, doubl
   if (!p->is_f64 && size > FLT_MAX * (1 - units * p->unit))
     return HUGE_VAL;
   /* the host's own rounding, too */
-  return units * p->unit * size + (p->is_f64 ? size * DBL_EPSILON : size * DBL_EPSILON) +
-     (size < p->smallest / p->unit ? p->smallest : 0);
+  return (units * p->unit + DBL_EPSILON) * size + (size < p->smallest / p->unit ? p->smallest : 0);
 }
 
 /* >>activations: what kernels/activation.cuh says of them */
@@ -5580,8 +5570,7 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
   double b = x.bound + 2 * p->unit * fabs(x.value), size = fabs(x.value);
   double value = f(code, parameter.value, x.value), moved = 0, units = 4, terms = fabs(value);
   if (code == GEMMEPI_RELU && !is_derivative)
-    return gemmepi__estimated(value, x.bound == 0 ? 0 : gemmepi__larger(gemmepi__distance(f(code, 0, x.value + x.bound), value),
-      gemmepi__distance(f(code, 0, x.value - x.bound), value)));
+    return gemmepi__estimated(value, x.bound);
   for (i = 0; i < 4; i++)
     moved = gemmepi__larger(moved, gemmepi__distance(f(code, parameter.value + (i & 2 ? parameter.bound : -parameter.bound),
       x.value + (i & 1 ? b : -b)), value));

@@ -162,10 +162,7 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     double b = x.bound + 2 * p->unit * fabs(x.value), size = fabs(x.value);
     double value = f(code, parameter.value, x.value), moved = 0, units = 4, terms = fabs(value);
     if (code == GEMMEPI_RELU && !is_derivative)
-        return gemmepi__estimated(
-            value, x.bound == 0 ? 0
-                                : gemmepi__larger(gemmepi__distance(f(code, 0, x.value + x.bound), value),
-                                                  gemmepi__distance(f(code, 0, x.value - x.bound), value)));
+        return gemmepi__estimated(value, x.bound);
     for (i = 0; i < 4; i++)
         moved = gemmepi__larger(
             moved, gemmepi__distance(f(code, parameter.value + (i & 2 ? parameter.bound : -parameter.bound),

@@ -158,38 +158,20 @@ static int gemmepi__fold_arithmetic(int op, double x, double y, double *out) {
     }
 }
 
+/* Comparisons by what x may be to y: 1 less, 2 equal, 4 greater, 8 neither. */
 static int gemmepi__fold_truth(int op, double x, double y, double *out) {
-    switch (op) {
-    case GEMMEPI__OP_OR:
+    static const uint8_t holds[] = {2, 13, 1, 3, 4, 6}; /* == != < <= > >= */
+    if (op == GEMMEPI__OP_OR)
         *out = x != 0 || y != 0;
-        return 1;
-    case GEMMEPI__OP_AND:
+    else if (op == GEMMEPI__OP_AND)
         *out = x != 0 && y != 0;
-        return 1;
-    case GEMMEPI__OP_EQ:
-        *out = x == y;
-        return 1;
-    case GEMMEPI__OP_NE:
-        *out = x != y;
-        return 1;
-    case GEMMEPI__OP_LT:
-        *out = x < y;
-        return 1;
-    case GEMMEPI__OP_LE:
-        *out = x <= y;
-        return 1;
-    case GEMMEPI__OP_GT:
-        *out = x > y;
-        return 1;
-    case GEMMEPI__OP_GE:
-        *out = x >= y;
-        return 1;
-    case GEMMEPI__OP_NOT:
+    else if (op == GEMMEPI__OP_NOT)
         *out = x == 0;
-        return 1;
-    default:
+    else if (op >= GEMMEPI__OP_EQ && op <= GEMMEPI__OP_GE)
+        *out = (holds[op - GEMMEPI__OP_EQ] & (x < y ? 1 : x == y ? 2 : x > y ? 4 : 8)) != 0;
+    else
         return 0;
-    }
+    return 1;
 }
 
 /* An operation of numbers alone, or c ? x : y of a number c; -1: it stays. */

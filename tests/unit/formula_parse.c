@@ -459,8 +459,8 @@ static void descs_that_do_not_hold_are_refused(void) {
             one_operand.kind = (gemmepi_operand_kind)0);
     REFUSED("kind (of r) is 6", one_operand.kind = (gemmepi_operand_kind)6);
     REFUSED("width (of r) is 3; accepted are 0", one_operand.width = (gemmepi_width)3);
-    REFUSED("PER_COLUMN and FULL alone have one", one_operand.width = GEMMEPI_WIDTH_HALF,
-            one_operand.kind = GEMMEPI_PER_ROW);
+    REFUSED("width (of r) is 1; accepted are 0 (n) and, of PER_COLUMN and FULL",
+            one_operand.width = GEMMEPI_WIDTH_HALF, one_operand.kind = GEMMEPI_PER_ROW);
     REFUSED("dtype (of r) is F64 (2); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32, I64",
             one_operand.dtype = GEMMEPI_F64);
     REFUSED("dtype (of r) is no gemmepi_dtype (99)", one_operand.dtype = (gemmepi_dtype)99);
@@ -473,8 +473,8 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("output (of r) is 1; accepted are 0 and 1, of a NUMBER 0 alone", one_operand.output = 1,
             one_operand.kind = GEMMEPI_NUMBER);
     REFUSED("accumulate (of r) is 1; accepted are 0 and, of outputs, 1", one_operand.accumulate = 1);
-    REFUSED("ld (of r) is -1; it must not be negative", one_operand.ld = -1);
-    REFUSED("ld (of r) is 8; FULL operands alone", one_operand.ld = 8, one_operand.kind = GEMMEPI_PER_ROW);
+    REFUSED("ld (of r) is -1; accepted are 0 and, of FULL", one_operand.ld = -1);
+    REFUSED("ld (of r) is 8; accepted are 0", one_operand.ld = 8, one_operand.kind = GEMMEPI_PER_ROW);
     REFUSED("batch_stride (of r) is -8", one_operand.batch_stride = -8);
     REFUSED("row_period (of r) is 4", one_operand.row_period = 4, one_operand.kind = GEMMEPI_PER_COLUMN);
     REFUSED("column_period (of r) is 4", one_operand.column_period = 4, one_operand.kind = GEMMEPI_SCALAR);
