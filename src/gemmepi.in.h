@@ -33,10 +33,7 @@
 #include "formula/graph.h"
 #include "formula/operands.h"
 #include "formula/parse.h"
-#include "formula/formula.h"
 #include "formula/print.h"
-#include "formula/evaluate.h"
-#include "formula/emit.h"
 #include "formula/derive.h"
 
 #include "problem/flags.h"

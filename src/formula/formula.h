@@ -4,8 +4,6 @@
 
 #include "parse.h"
 
-enum { GEMMEPI__RESULT = GEMMEPI__FORMULA_OPERANDS }; /* D's place among the operands */
-
 /* What code depends on of an operand, and its name. */
 typedef struct gemmepi__formula_operand {
     uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
@@ -54,25 +52,6 @@ static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const g
 }
 
 /* >>from the graph */
-
-static const gemmepi__reduction *gemmepi__reduction_of(const gemmepi__graph *graph, int output) {
-    return &gemmepi__reductions[graph->assigned[output].reduction];
-}
-
-/* What an operand's dtype 0 stands for. */
-static gemmepi_dtype gemmepi__dtype_of_operand(const gemmepi__graph *graph, int i) {
-    const gemmepi_operand *operand = &graph->desc->operands[i];
-    const gemmepi__formula_desc *desc = graph->desc;
-    if (operand->dtype)
-        return operand->dtype;
-    if (operand->kind == GEMMEPI_NUMBER)
-        return GEMMEPI_F64;
-    if (graph->assigned[i].reduction)
-        return gemmepi__reduction_of(graph, i)->op == GEMMEPI__REDUCE_ARGMAX ? GEMMEPI_I32
-               : desc->accumulator == GEMMEPI_F64                            ? GEMMEPI_F64
-                                                                             : GEMMEPI_F32;
-    return gemmepi__is_fp8(desc->d) ? GEMMEPI_BF16 : desc->d;
-}
 
 /* 1 for each node that an output needs. */
 static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {

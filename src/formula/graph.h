@@ -11,6 +11,7 @@
 enum {
     GEMMEPI__FORMULA_CHARACTERS = 4096,
     GEMMEPI__FORMULA_OPERANDS = 32,
+    GEMMEPI__RESULT = GEMMEPI__FORMULA_OPERANDS, /* D's place among the operands */
     GEMMEPI__FORMULA_DEPTH = 64,
     GEMMEPI__FORMULA_NODES = 1024,  /* that are operations */
     GEMMEPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
@@ -48,7 +49,7 @@ typedef struct gemmepi__formula_desc {
     gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
 } gemmepi__formula_desc;
 
-/* An output: of an operand, or, the last, D. */
+/* An output: of an operand, or, the last, of D. */
 typedef struct gemmepi__assigned {
     int16_t node; /* -1: not yet */
     int16_t reduction;
@@ -288,7 +289,7 @@ static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
                              gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1),
                              -1);
     }
-    return -1;
+    return gemmepi__add_selections(graph, x, y);
 }
 
 static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node *node) {

@@ -211,7 +211,7 @@ static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
 static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, size_t length) {
     const gemmepi__formula_desc *desc = p->graph->desc;
     const char *letter;
-    int i, result = GEMMEPI__FORMULA_OPERANDS;
+    int i, result = GEMMEPI__RESULT;
     if (p->rule && length == 1 && (letter = strchr("xyzrg", name[0])) != NULL)
         return p->rule[letter - "xyzrg"];
     for (i = p->local_count - 1; i >= 0; i--)
@@ -543,13 +543,13 @@ static int gemmepi__parse_target(gemmepi__parser *p, gemmepi__assignment *target
         return gemmepi__refuse_token(p, "a statement: name = expression");
     p->at += target->length;
     if (!desc->without_result && gemmepi__is_name(name, target->length, gemmepi__result_name(desc)))
-        target->output = GEMMEPI__FORMULA_OPERANDS;
+        target->output = GEMMEPI__RESULT;
     for (i = 0; i < desc->operand_count; i++)
         if (gemmepi__is_name(name, target->length, desc->operands[i].name))
             target->output = i;
     if (target->output < 0)
         return gemmepi__check_new_name(p, target);
-    if (target->output < GEMMEPI__FORMULA_OPERANDS && !desc->operands[target->output].output)
+    if (target->output < GEMMEPI__RESULT && !desc->operands[target->output].output)
         return gemmepi__refuse(p, target->at,
                                "%s is an input; to assign it set desc.operands[%d].output to 1",
                                desc->operands[target->output].name, target->output);
@@ -566,7 +566,7 @@ static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignme
     const gemmepi_operand *o;
     const gemmepi__reduction *of = &gemmepi__reductions[reduction];
     int width = graph->nodes[node].width, wanted;
-    if (target->output == GEMMEPI__FORMULA_OPERANDS)
+    if (target->output == GEMMEPI__RESULT)
         return reduction ? gemmepi__refuse(p, target->at,
                                            "%s is a matrix and cannot be a reduction; assign that "
                                            "to an output operand",
@@ -654,7 +654,7 @@ static int gemmepi__statement(gemmepi__parser *p) {
 
 static int gemmepi__check_all_assigned(const gemmepi__parser *p) {
     const gemmepi__formula_desc *desc = p->graph->desc;
-    int i, any = p->graph->assigned[GEMMEPI__FORMULA_OPERANDS].node >= 0;
+    int i, any = p->graph->assigned[GEMMEPI__RESULT].node >= 0;
     for (i = 0; i < desc->operand_count; i++) {
         any = any || desc->operands[i].output;
         if (desc->operands[i].output && p->graph->assigned[i].node < 0)
@@ -681,6 +681,25 @@ static int gemmepi__parse_statements(gemmepi__parser *p) {
         if (!gemmepi__take(p, ";") && p->text[p->token])
             return gemmepi__refuse_token(p, "an operator or the ';' between statements");
     }
+}
+
+static const gemmepi__reduction *gemmepi__reduction_of(const gemmepi__graph *graph, int output) {
+    return &gemmepi__reductions[graph->assigned[output].reduction];
+}
+
+/* What an operand's dtype 0 stands for. */
+static gemmepi_dtype gemmepi__dtype_of_operand(const gemmepi__graph *graph, int i) {
+    const gemmepi_operand *operand = &graph->desc->operands[i];
+    const gemmepi__formula_desc *desc = graph->desc;
+    if (operand->dtype)
+        return operand->dtype;
+    if (operand->kind == GEMMEPI_NUMBER)
+        return GEMMEPI_F64;
+    if (graph->assigned[i].reduction)
+        return gemmepi__reduction_of(graph, i)->op == GEMMEPI__REDUCE_ARGMAX ? GEMMEPI_I32
+               : desc->accumulator == GEMMEPI_F64                            ? GEMMEPI_F64
+                                                                             : GEMMEPI_F32;
+    return gemmepi__is_fp8(desc->d) ? GEMMEPI_BF16 : desc->d;
 }
 
 static void gemmepi__start_parser(gemmepi__parser *p, gemmepi__graph *graph, const char *text) {

@@ -6,6 +6,7 @@
 #include "formula/derive.h"
 #include "formula/emit.h"
 #include "formula/evaluate.h"
+#include "formula/key.h"
 #include "test.h"
 
 /* >>operands: a formula has those whose names are in its text */

@@ -197,6 +197,8 @@ static void gradients_are_short_and_read_like_the_formula(void) {
     DERIVES("d = v; o = r", "r", NULL, "d_r = dy_o");
     DERIVES("rs = row_sum(v * r)", "v", NULL, "d_v = dy_rs * r");
     DERIVES("rs = row_logsumexp(v)", "v", "v,rs", "d_v = dy_rs * exp(v - rs)");
+    DERIVES("d = (v > 0 ? v : 0) + (v > 0 ? 0 : r * v)", "v", NULL,
+            "/* derivatives that are 0: comparisons */\nd_v = v > 0 ? dy : dy * r");
     DERIVES("x = v + b; d = x * x", "v", NULL, "t1 = dy * (v + b);\nd_v = t1 + t1");
     DERIVES("h_1 = v + b; d = exp(h_1) * silu(h_1)", "v", NULL,
             "h_1 = v + b;\nt2 = exp(h_1);\nd_v = dy * t2 * d_silu(h_1) + dy * silu(h_1) * t2");
