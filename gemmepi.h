@@ -3961,17 +3961,23 @@ static int gemmepi__is_name(const char *at, size_t length, const char *name) {
   return strlen(name) == length && memcmp(at, name, length) == 0;
 }
 
-/* The row of an activation by its name in small letters, -1: none. NONE has no name here. */
+/* What formulas call the activation of a row: its name in small letters. */
+static const char *gemmepi__small_name(int row, char name[16]) {
+  const char *from = gemmepi__activations[row].name;
+  size_t i;
+  for (i = 0; from[i] && i < 15; i++)
+    name[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] - 'A' + 'a') : from[i];
+  name[i] = 0;
+  return name;
+}
+
+/* The row of an activation by that name, -1: none. NONE has no name here. */
 static int gemmepi__activation_called(const char *at, size_t length) {
-  size_t i, c;
-  for (i = 1; i < GEMMEPI__COUNT(gemmepi__activations); i++) {
-    const char *name = gemmepi__activations[i].name;
-    for (c = 0; c < length && name[c]; c++)
-      if (at[c] != (name[c] >= 'A' && name[c] <= 'Z' ? (char)(name[c] - 'A' + 'a') : name[c]))
-        break;
-    if (c == length && !name[c])
-      return (int)i;
-  }
+  char name[16];
+  int i;
+  for (i = 1; i < (int)GEMMEPI__COUNT(gemmepi__activations); i++)
+    if (gemmepi__is_name(at, length, gemmepi__small_name(i, name)))
+      return i;
   return -1;
 }
 
@@ -4397,35 +4403,44 @@ static int gemmepi__deeper(gemmepi__parser *p) {
     GEMMEPI__FORMULA_DEPTH);
 }
 
-/* '(' has been taken. Up to four arguments, of which the fifth is refused by the count; -1 with the sentence. */
-static int gemmepi__parse_arguments(gemmepi__parser *p, int16_t args[4], size_t places[4]) {
-  int count = 0, node;
+/* A function, where it stands and its arguments: up to four, of which the fourth is refused by the count. */
+typedef struct gemmepi__call {
+  size_t at, places[4];
+  char name[24];
+  int op, mode, row, count;
+  int16_t args[4];
+} gemmepi__call;
+
+/* '(' has been taken. */
+static int gemmepi__parse_arguments(gemmepi__parser *p, gemmepi__call *call) {
+  int node;
   if (gemmepi__take(p, ")"))
     return 0;
   for (;;) {
     gemmepi__skip_blanks(p);
-    if (count < 4)
-      places[count] = p->token;
+    if (call->count < 4)
+      call->places[call->count] = p->token;
     node = gemmepi__expression(p, 1);
     if (node < 0)
       return -1;
-    if (count < 4)
-      args[count] = (int16_t)node;
-    count++;
+    if (call->count < 4)
+      call->args[call->count] = (int16_t)node;
+    call->count++;
     if (gemmepi__take(p, ")"))
-      return count;
+      return 0;
     if (gemmepi__want(p, ",", "a comma or the ')' of the function's arguments") < 0)
       return -1;
   }
 }
 
-static int gemmepi__refuse_count(const gemmepi__parser *p, size_t at, const char *name, int least, int most, int given) {
+static int gemmepi__refuse_count(const gemmepi__parser *p, const gemmepi__call *call, int least, int most) {
   static const char *const takes[] = {"no value", "one value", "two values", "three values"};
   static const char *const is_given[] = {"none is", "one is", "two are", "three are", "more are"};
+  const char *given = is_given[call->count > 4 ? 4 : call->count];
   if (least == most)
-    return gemmepi__refuse(p, at, "%s takes %s, %s given", name, takes[most], is_given[given > 4 ? 4 : given]);
-  return gemmepi__refuse(p, at, "%s takes %s, or %s with its parameter; %s given", name, takes[least],
-    takes[most], is_given[given > 4 ? 4 : given]);
+    return gemmepi__refuse(p, call->at, "%s takes %s, %s given", call->name, takes[most], given);
+  return gemmepi__refuse(p, call->at, "%s takes %s, or %s with its parameter; %s given", call->name,
+    takes[least], takes[most], given);
 }
 
 /* A group's width, the last argument of left, right and pair. */
@@ -4447,79 +4462,87 @@ static int gemmepi__set_mode(gemmepi__parser *p, size_t at, int mode, double gro
   return 0;
 }
 
-static int gemmepi__halves(gemmepi__parser *p, size_t at, const char *name, int op, int mode, int count,
-  const int16_t *args, const size_t *places) {
+static int gemmepi__call_of_halves(gemmepi__parser *p, const gemmepi__call *call) {
   gemmepi__node node;
   double group = 0;
-  int wanted = op == GEMMEPI__OP_BOTH ? 2 : 1;
-  if (count == wanted + 1 && mode == GEMMEPI__LEFT_RIGHT) {
-    if (gemmepi__take_group(p, places[wanted], args[wanted], &group) < 0)
+  int wanted = call->op == GEMMEPI__OP_BOTH ? 2 : 1;
+  if (call->count == wanted + 1 && call->mode == GEMMEPI__LEFT_RIGHT) {
+    if (gemmepi__take_group(p, call->places[wanted], call->args[wanted], &group) < 0)
       return -1;
-  } else if (count != wanted) {
-    return gemmepi__refuse_count(p, at, name, wanted, wanted, count);
+  } else if (call->count != wanted) {
+    return gemmepi__refuse_count(p, call, wanted, wanted);
   }
-  if (gemmepi__set_mode(p, at, mode, group) < 0)
+  if (gemmepi__set_mode(p, call->at, call->mode, group) < 0)
     return -1;
-  node = gemmepi__node_of(op, args[0], wanted == 2 ? args[1] : -1, -1);
-  return gemmepi__apply(p, at, name, &node);
+  node = gemmepi__node_of(call->op, call->args[0], wanted == 2 ? call->args[1] : -1, -1);
+  return gemmepi__apply(p, call->at, call->name, &node);
 }
 
-static int gemmepi__activation_call(gemmepi__parser *p, size_t at, const char *name, int op, int row,
-  int count, const int16_t *args) {
-  gemmepi__node node = gemmepi__node_of(op, args[0], args[1], -1);
-  int most = gemmepi__activations[row].parameter != 0 ? 2 : 1;
-  if (count < 1 || count > most)
-    return gemmepi__refuse_count(p, at, name, 1, most, count);
-  node.place = (int16_t)row;
-  if (count < most)
-    node.args[1] = (int16_t)gemmepi__number(p->graph, gemmepi__activations[row].parameter);
-  if (most == 1)
-    node.args[1] = -1;
-  return gemmepi__apply(p, at, name, &node);
+static int gemmepi__call_of_activation(gemmepi__parser *p, const gemmepi__call *call) {
+  gemmepi__node node = gemmepi__node_of(call->op, call->args[0], call->args[1], -1);
+  double parameter = gemmepi__activations[call->row].parameter;
+  int most = parameter != 0 ? 2 : 1;
+  if (call->count < 1 || call->count > most)
+    return gemmepi__refuse_count(p, call, 1, most);
+  node.place = (int16_t)call->row;
+  if (call->count < most)
+    node.args[1] = (int16_t)gemmepi__number(p->graph, parameter);
+  if (call->count < most && node.args[1] < 0)
+    return gemmepi__refuse_room(p, call->at);
+  return gemmepi__apply(p, call->at, call->name, &node);
 }
 
-static int gemmepi__check_uniform(gemmepi__parser *p, const int16_t *args, const size_t *places) {
-  const gemmepi__node *seed = &p->graph->nodes[args[0]], *i = &p->graph->nodes[args[1]];
+static int gemmepi__check_uniform(gemmepi__parser *p, const gemmepi__call *call) {
+  const gemmepi__node *seed = &p->graph->nodes[call->args[0]], *i = &p->graph->nodes[call->args[1]];
   const gemmepi_operand *operands = p->graph->desc->operands;
+  int is_good = i->op == GEMMEPI__OP_NUMBER && i->number >= 0 && i->number <= 4294967295.0 &&
+        floor(i->number) == i->number;
   if (seed->op != GEMMEPI__OP_OPERAND || operands[seed->place].kind != GEMMEPI_SCALAR ||
     operands[seed->place].dtype != GEMMEPI_I64)
-    return gemmepi__refuse(p, places[0], "the seed of uniform is an operand of the kind SCALAR in I64");
-  if (i->op == GEMMEPI__OP_NUMBER ? !(i->number >= 0 && i->number <= 4294967295.0 && floor(i->number) == i->number)
-    : i->op != GEMMEPI__OP_OPERAND || i->type != GEMMEPI__OF_WHOLE || operands[i->place].kind != GEMMEPI_SCALAR)
-    return gemmepi__refuse(p, places[1], "the second value of uniform is a whole number from 0 to 2^32 - 1 or an operand of the "
-      "kind SCALAR in I32 or I64");
-  return 0;
+    return gemmepi__refuse(p, call->places[0], "the seed of uniform is an operand of the kind SCALAR in I64");
+  if (i->op == GEMMEPI__OP_OPERAND)
+    is_good = i->type == GEMMEPI__OF_WHOLE && operands[i->place].kind == GEMMEPI_SCALAR;
+  return is_good ? 0
+        : gemmepi__refuse(p, call->places[1], "the second value of uniform is a whole number from 0 to 2^32 - 1 or an operand of "
+          "the kind SCALAR in I32 or I64");
+}
+
+/* What function has that name, which is one. */
+static void gemmepi__start_call(gemmepi__call *call, const char *text, size_t at, size_t length) {
+  size_t kept = length < sizeof call->name ? length : sizeof call->name - 1;
+  memset(call, 0, sizeof *call);
+  call->at = at;
+  memcpy(call->name, text + at, kept);
+  memset(call->args, -1, sizeof call->args); /* none */
+  call->op = gemmepi__function_called(text + at, length, &call->mode);
+  call->row = gemmepi__activation_called(text + at, length);
+  if (call->row >= 0) {
+    call->op = GEMMEPI__OP_ACTIVATE;
+  } else if (call->op < 0) {
+    call->op = GEMMEPI__OP_DERIVE;
+    call->row = gemmepi__activation_called(text + at + 2, length - 2);
+  }
 }
 
 /* A function whose '(' has been taken. */
-static int gemmepi__call(gemmepi__parser *p, size_t at, size_t length) {
-  const char *text = p->text + at;
-  char name[24];
-  int mode, row, count, op = gemmepi__function_called(text, length, &mode);
-  int16_t args[4] = {-1, -1, -1, -1};
-  size_t places[4];
+static int gemmepi__function(gemmepi__parser *p, size_t at, size_t length) {
+  const gemmepi__operation_of_formula *row;
+  gemmepi__call call;
   gemmepi__node node;
-  if (length >= sizeof name)
-    length = sizeof name - 1;
-  memcpy(name, text, length);
-  name[length] = 0;
-  count = gemmepi__parse_arguments(p, args, places);
-  if (count < 0)
+  gemmepi__start_call(&call, p->text, at, length);
+  if (gemmepi__parse_arguments(p, &call) < 0)
     return -1;
-  row = gemmepi__activation_called(text, length);
-  if (row >= 0)
-    return gemmepi__activation_call(p, at, name, GEMMEPI__OP_ACTIVATE, row, count, args);
-  if (op < 0)
-    return gemmepi__activation_call(p, at, name, GEMMEPI__OP_DERIVE,
-      gemmepi__activation_called(text + 2, length - 2), count, args);
-  if (op >= GEMMEPI__OP_FIRST)
-    return gemmepi__halves(p, at, name, op, mode, count, args, places);
-  if (count < gemmepi__operation_of(op)->least || count > gemmepi__operation_of(op)->most)
-    return gemmepi__refuse_count(p, at, name, gemmepi__operation_of(op)->least, gemmepi__operation_of(op)->most, count);
-  if (op == GEMMEPI__OP_UNIFORM && gemmepi__check_uniform(p, args, places) < 0)
+  if (call.row >= 0)
+    return gemmepi__call_of_activation(p, &call);
+  if (call.op >= GEMMEPI__OP_FIRST)
+    return gemmepi__call_of_halves(p, &call);
+  row = gemmepi__operation_of(call.op);
+  if (call.count < row->least || call.count > row->most)
+    return gemmepi__refuse_count(p, &call, row->least, row->most);
+  if (call.op == GEMMEPI__OP_UNIFORM && gemmepi__check_uniform(p, &call) < 0)
     return -1;
-  node = gemmepi__node_of(op, args[0], args[1], args[2]);
-  return gemmepi__apply(p, at, name, &node);
+  node = gemmepi__node_of(call.op, call.args[0], call.args[1], call.args[2]);
+  return gemmepi__apply(p, at, call.name, &node);
 }
 
 static int gemmepi__literal(gemmepi__parser *p, size_t length) {
@@ -4565,7 +4588,7 @@ static int gemmepi__primary(gemmepi__parser *p) {
     return gemmepi__read_name(p, at, p->text + at, length);
   if (!gemmepi__is_reserved(p->text + at, length) || gemmepi__index_called(p->text + at, length) >= 0)
     return gemmepi__refuse(p, at, "%.*s is not the name of a function", (int)(length > 60 ? 60 : length), p->text + at);
-  return gemmepi__call(p, at, length);
+  return gemmepi__function(p, at, length);
 }
 
 static int gemmepi__unary(gemmepi__parser *p) {
@@ -4979,13 +5002,11 @@ static void gemmepi__print_leaf(const gemmepi__printer *p, const gemmepi__node *
 
 static void gemmepi__print_function_name(const gemmepi__printer *p, const gemmepi__node *node) {
   static const char *const second[] = {"even", "odd", "interleave"};
-  const char *c = "";
-  gemmepi__append(p->out, "%s", node->op >= GEMMEPI__OP_FIRST && p->mode == GEMMEPI__EVEN_ODD
-    ? second[node->op - GEMMEPI__OP_FIRST] : gemmepi__operation_of(node->op)->name);
+  char small[16] = "";
   if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
-    c = gemmepi__activations[node->place].name;
-  for (; *c; c++)
-    gemmepi__append(p->out, "%c", *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    gemmepi__small_name(node->place, small);
+  gemmepi__append(p->out, "%s%s", node->op >= GEMMEPI__OP_FIRST && p->mode == GEMMEPI__EVEN_ODD
+    ? second[node->op - GEMMEPI__OP_FIRST] : gemmepi__operation_of(node->op)->name, small);
 }
 
 /* The parameter of an activation that has the one it has unless given, is not written. */
@@ -5268,14 +5289,8 @@ static int gemmepi__width_of_output(const gemmepi__derivation *d, int output) {
   return output == GEMMEPI__RESULT && !width ? d->graph.n_width : width;
 }
 
-/* A rule's expression: of the arguments x, y and z, the result r and the upstream g. */
-static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, int x, int y, int z, int r, int g) {
-  int16_t nodes[5];
-  nodes[0] = (int16_t)x;
-  nodes[1] = (int16_t)y;
-  nodes[2] = (int16_t)z;
-  nodes[3] = (int16_t)r;
-  nodes[4] = (int16_t)g;
+/* A rule's expression. nodes: the arguments x, y and z, the result r and the upstream g. */
+static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, const int16_t nodes[5]) {
   gemmepi__start_parser(&d->parser, &d->graph, rule);
   d->parser.rule = nodes;
   return gemmepi__expression(&d->parser, 1);
@@ -5293,6 +5308,7 @@ static int gemmepi__has_halves(const gemmepi__graph *graph) {
 
 /* What comes from an output's upstream to what it is assigned. */
 static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
+  int16_t nodes[5] = {-1, -1, -1, -1, -1};
   const gemmepi__reduction *reduction = &gemmepi__reductions[d->graph.assigned[output].reduction];
   int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
   if (!d->depends[node])
@@ -5310,7 +5326,8 @@ static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of %s reads its result %s, which desc.saved does not name",
         reduction->name, d->desc.operands[output].name);
     saved = gemmepi__new_leaf(d, GEMMEPI__OP_OPERAND, output, gemmepi__width_of_output(d, output));
-    upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", node, -1, -1, saved, upstream);
+    nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
+    upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
   }
   return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
@@ -5321,16 +5338,12 @@ static const char *gemmepi__rule_of_activation(const gemmepi__node *node, int ar
   const char *selected = row->code == GEMMEPI_SQUARED_RELU  ? "x > 0 || isnan(x) ? %s : 0"
         : row->code == GEMMEPI_HARDSIGMOID ? "x > -3 && x < 3 ? %s : 0"
         : "%s";
-  char slope[48];
-  size_t i;
+  char slope[48], small[16];
   if (row->code == GEMMEPI_RELU)
     return "x > 0 ? g : 0";
   if (argument == 1)
     return row->code == GEMMEPI_ELU ? "x > 0 ? 0 : g * expm1(x)" : "x > 0 ? 0 : g * x";
-  snprintf(slope, sizeof slope, "g * d_%s(x%s)", row->name, node->args[1] >= 0 ? ", y" : "");
-  for (i = 0; slope[i]; i++)
-    if (slope[i] >= 'A' && slope[i] <= 'Z')
-      slope[i] = (char)(slope[i] - 'A' + 'a');
+  snprintf(slope, sizeof slope, "g * d_%s(x%s)", gemmepi__small_name(node->place, small), node->args[1] >= 0 ? ", y" : "");
   snprintf(room, size, selected, slope); /* of the three above */
   return room;
 }
@@ -5345,6 +5358,7 @@ static void gemmepi__note_0(gemmepi__derivation *d, int op) {
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room, -2: refused. */
 static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, int g) {
   const gemmepi__node node = d->graph.nodes[number];
+  int16_t nodes[5];
   char room[96];
   const char *rule;
   int zero = gemmepi__number(&d->graph, 0);
@@ -5359,8 +5373,8 @@ static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, 
     rule = gemmepi__rule_of_activation(&node, argument, room, sizeof room);
     break;
   case GEMMEPI__OP_DERIVE:
-    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "d_%s, in capitals, has no derivative; the second derivatives of "
-      "activations are not known", gemmepi__activations[node.place].name);
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "d_%s has no derivative; the second derivatives of activations are not known",
+      gemmepi__small_name(node.place, room));
     return -2;
   default:
     rule = gemmepi__operation_of(node.op)->derivatives[argument];
@@ -5369,7 +5383,9 @@ static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, 
     gemmepi__note_0(d, node.op == GEMMEPI__OP_SELECT ? (int)GEMMEPI__OP_NE : (int)node.op);
     return zero;
   }
-  return gemmepi__apply_rule(d, rule, node.args[0], node.args[1], node.args[2], number, g);
+  memcpy(nodes, node.args, sizeof node.args);
+  nodes[3] = (int16_t)number, nodes[4] = (int16_t)g;
+  return gemmepi__apply_rule(d, rule, nodes);
 }
 
 static gemmepi_status gemmepi__sweep(gemmepi__derivation *d) {

@@ -195,14 +195,8 @@ static int gemmepi__width_of_output(const gemmepi__derivation *d, int output) {
     return output == GEMMEPI__RESULT && !width ? d->graph.n_width : width;
 }
 
-/* A rule's expression: of the arguments x, y and z, the result r and the upstream g. */
-static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, int x, int y, int z, int r, int g) {
-    int16_t nodes[5];
-    nodes[0] = (int16_t)x;
-    nodes[1] = (int16_t)y;
-    nodes[2] = (int16_t)z;
-    nodes[3] = (int16_t)r;
-    nodes[4] = (int16_t)g;
+/* A rule's expression. nodes: the arguments x, y and z, the result r and the upstream g. */
+static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, const int16_t nodes[5]) {
     gemmepi__start_parser(&d->parser, &d->graph, rule);
     d->parser.rule = nodes;
     return gemmepi__expression(&d->parser, 1);
@@ -221,6 +215,7 @@ static int gemmepi__has_halves(const gemmepi__graph *graph) {
 
 /* What comes from an output's upstream to what it is assigned. */
 static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
+    int16_t nodes[5] = {-1, -1, -1, -1, -1};
     const gemmepi__reduction *reduction = &gemmepi__reductions[d->graph.assigned[output].reduction];
     int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
     if (!d->depends[node])
@@ -242,7 +237,8 @@ static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
                                  "the gradient of %s reads its result %s, which desc.saved does not name",
                                  reduction->name, d->desc.operands[output].name);
         saved = gemmepi__new_leaf(d, GEMMEPI__OP_OPERAND, output, gemmepi__width_of_output(d, output));
-        upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", node, -1, -1, saved, upstream);
+        nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
+        upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
     }
     return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
@@ -254,16 +250,13 @@ static const char *gemmepi__rule_of_activation(const gemmepi__node *node, int ar
     const char *selected = row->code == GEMMEPI_SQUARED_RELU  ? "x > 0 || isnan(x) ? %s : 0"
                            : row->code == GEMMEPI_HARDSIGMOID ? "x > -3 && x < 3 ? %s : 0"
                                                               : "%s";
-    char slope[48];
-    size_t i;
+    char slope[48], small[16];
     if (row->code == GEMMEPI_RELU)
         return "x > 0 ? g : 0";
     if (argument == 1)
         return row->code == GEMMEPI_ELU ? "x > 0 ? 0 : g * expm1(x)" : "x > 0 ? 0 : g * x";
-    snprintf(slope, sizeof slope, "g * d_%s(x%s)", row->name, node->args[1] >= 0 ? ", y" : "");
-    for (i = 0; slope[i]; i++)
-        if (slope[i] >= 'A' && slope[i] <= 'Z')
-            slope[i] = (char)(slope[i] - 'A' + 'a');
+    snprintf(slope, sizeof slope, "g * d_%s(x%s)", gemmepi__small_name(node->place, small),
+             node->args[1] >= 0 ? ", y" : "");
     snprintf(room, size, selected, slope); /* of the three above */
     return room;
 }
@@ -278,6 +271,7 @@ static void gemmepi__note_0(gemmepi__derivation *d, int op) {
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room, -2: refused. */
 static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, int g) {
     const gemmepi__node node = d->graph.nodes[number];
+    int16_t nodes[5];
     char room[96];
     const char *rule;
     int zero = gemmepi__number(&d->graph, 0);
@@ -293,9 +287,8 @@ static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, 
         break;
     case GEMMEPI__OP_DERIVE:
         (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                            "d_%s, in capitals, has no derivative; the second derivatives of "
-                            "activations are not known",
-                            gemmepi__activations[node.place].name);
+                            "d_%s has no derivative; the second derivatives of activations are not known",
+                            gemmepi__small_name(node.place, room));
         return -2;
     default:
         rule = gemmepi__operation_of(node.op)->derivatives[argument];
@@ -304,7 +297,9 @@ static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, 
         gemmepi__note_0(d, node.op == GEMMEPI__OP_SELECT ? (int)GEMMEPI__OP_NE : (int)node.op);
         return zero;
     }
-    return gemmepi__apply_rule(d, rule, node.args[0], node.args[1], node.args[2], number, g);
+    memcpy(nodes, node.args, sizeof node.args);
+    nodes[3] = (int16_t)number, nodes[4] = (int16_t)g;
+    return gemmepi__apply_rule(d, rule, nodes);
 }
 
 static gemmepi_status gemmepi__sweep(gemmepi__derivation *d) {

@@ -22,17 +22,23 @@ static int gemmepi__is_name(const char *at, size_t length, const char *name) {
     return strlen(name) == length && memcmp(at, name, length) == 0;
 }
 
-/* The row of an activation by its name in small letters, -1: none. NONE has no name here. */
+/* What formulas call the activation of a row: its name in small letters. */
+static const char *gemmepi__small_name(int row, char name[16]) {
+    const char *from = gemmepi__activations[row].name;
+    size_t i;
+    for (i = 0; from[i] && i < 15; i++)
+        name[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] - 'A' + 'a') : from[i];
+    name[i] = 0;
+    return name;
+}
+
+/* The row of an activation by that name, -1: none. NONE has no name here. */
 static int gemmepi__activation_called(const char *at, size_t length) {
-    size_t i, c;
-    for (i = 1; i < GEMMEPI__COUNT(gemmepi__activations); i++) {
-        const char *name = gemmepi__activations[i].name;
-        for (c = 0; c < length && name[c]; c++)
-            if (at[c] != (name[c] >= 'A' && name[c] <= 'Z' ? (char)(name[c] - 'A' + 'a') : name[c]))
-                break;
-        if (c == length && !name[c])
-            return (int)i;
-    }
+    char name[16];
+    int i;
+    for (i = 1; i < (int)GEMMEPI__COUNT(gemmepi__activations); i++)
+        if (gemmepi__is_name(at, length, gemmepi__small_name(i, name)))
+            return i;
     return -1;
 }
 

@@ -131,15 +131,14 @@ static void gemmepi__print_leaf(const gemmepi__printer *p, const gemmepi__node *
 
 static void gemmepi__print_function_name(const gemmepi__printer *p, const gemmepi__node *node) {
     static const char *const second[] = {"even", "odd", "interleave"};
-    const char *c = "";
-    gemmepi__append(p->out, "%s",
+    char small[16] = "";
+    if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+        gemmepi__small_name(node->place, small);
+    gemmepi__append(p->out, "%s%s",
                     node->op >= GEMMEPI__OP_FIRST && p->mode == GEMMEPI__EVEN_ODD
                         ? second[node->op - GEMMEPI__OP_FIRST]
-                        : gemmepi__operation_of(node->op)->name);
-    if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
-        c = gemmepi__activations[node->place].name;
-    for (; *c; c++)
-        gemmepi__append(p->out, "%c", *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+                        : gemmepi__operation_of(node->op)->name,
+                    small);
 }
 
 /* The parameter of an activation that has the one it has unless given, is not written. */

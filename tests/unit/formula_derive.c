@@ -231,7 +231,7 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
     DERIVES("al = all_max(v)", "v", NULL, "all_max, which al is assigned, has no derivative");
     DERIVES("rs = row_max(r); d = v", "v", NULL, "d_v = dy"); /* v has no part in it */
     DERIVES("d = d_silu(v)", "v", NULL,
-            "d_SILU, in capitals, has no derivative; the second derivatives of activations are not known");
+            "d_silu has no derivative; the second derivatives of activations are not known");
     DERIVES("d = v * label", "label", NULL, "desc.wrt names label, whose whole numbers have no gradient");
     DERIVES("d = v; o = r", "o", NULL, "desc.wrt names o, an output; accepted are inputs and the value");
     DERIVES("d = v", "d", NULL, "desc.wrt names d, an output; accepted are inputs and the value");
