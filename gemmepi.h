@@ -3595,7 +3595,7 @@ typedef struct gemmepi__assigned {
 
 typedef struct gemmepi__graph {
   const gemmepi__formula_desc *desc;
-  int count, operations;
+  int count, operations, most; /* operations at most */
   int simplifies; /* 1: also where that is exact for finite numbers alone */
   int mode, n_width; /* of halves; whether n is NARROW or WIDE */
   int64_t group; /* columns of a group; 0: all are one */
@@ -3610,6 +3610,7 @@ static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_d
   int i;
   graph->desc = desc;
   graph->count = graph->operations = graph->simplifies = 0;
+  graph->most = GEMMEPI__FORMULA_NODES;
   graph->mode = GEMMEPI__NO_HALVES;
   graph->group = 0;
   graph->n_width = n_width;
@@ -3642,7 +3643,7 @@ static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
   for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
     if (gemmepi__same_node(&graph->nodes[i], node))
       return i;
-  if (graph->count == GEMMEPI__GRAPH_NODES || (node->op >= GEMMEPI__LEAVES && graph->operations == GEMMEPI__FORMULA_NODES))
+  if (graph->count == GEMMEPI__GRAPH_NODES || (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most))
     return -1;
   graph->operations += node->op >= GEMMEPI__LEAVES;
   i = graph->count++;
@@ -5234,6 +5235,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
     status = gemmepi__take_lists(d, desc);
   d->given = d->graph.count;
   d->graph.simplifies = 1;
+  d->graph.most = GEMMEPI__GRAPH_NODES; /* of which the gradient need not have all */
   return status;
 }
 
@@ -5476,8 +5478,9 @@ static void gemmepi__label_saved(gemmepi__derivation *d) {
 
 static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
   const gemmepi__printer *p = &d->printer;
-  int i, which;
+  int i, which, operations = 0;
   for (i = 0; i < d->graph.count; i++) {
+    operations += p->uses[i] && p->nodes[i].op >= GEMMEPI__LEAVES;
     which = p->nodes[i].op == GEMMEPI__OP_VALUE     ? (int)GEMMEPI__OF_VALUE
         : p->nodes[i].op == GEMMEPI__OP_OPERAND ? p->nodes[i].place
         : -1;
@@ -5485,7 +5488,7 @@ static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         "the gradient reads %s, which desc.saved does not name, nor can it be computed anew", gemmepi__name_in(d, which));
   }
-  return GEMMEPI_OK;
+  return operations <= GEMMEPI__FORMULA_NODES ? GEMMEPI_OK : gemmepi__refuse_size();
 }
 
 static void gemmepi__prepare_printer(gemmepi__derivation *d) {

@@ -138,6 +138,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
         status = gemmepi__take_lists(d, desc);
     d->given = d->graph.count;
     d->graph.simplifies = 1;
+    d->graph.most = GEMMEPI__GRAPH_NODES; /* of which the gradient need not have all */
     return status;
 }
 
@@ -394,8 +395,9 @@ static void gemmepi__label_saved(gemmepi__derivation *d) {
 
 static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
     const gemmepi__printer *p = &d->printer;
-    int i, which;
+    int i, which, operations = 0;
     for (i = 0; i < d->graph.count; i++) {
+        operations += p->uses[i] && p->nodes[i].op >= GEMMEPI__LEAVES;
         which = p->nodes[i].op == GEMMEPI__OP_VALUE     ? (int)GEMMEPI__OF_VALUE
                 : p->nodes[i].op == GEMMEPI__OP_OPERAND ? p->nodes[i].place
                                                         : -1;
@@ -405,7 +407,7 @@ static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
                 "the gradient reads %s, which desc.saved does not name, nor can it be computed anew",
                 gemmepi__name_in(d, which));
     }
-    return GEMMEPI_OK;
+    return operations <= GEMMEPI__FORMULA_NODES ? GEMMEPI_OK : gemmepi__refuse_size();
 }
 
 static void gemmepi__prepare_printer(gemmepi__derivation *d) {

@@ -57,10 +57,10 @@ typedef struct gemmepi__assigned {
 
 typedef struct gemmepi__graph {
     const gemmepi__formula_desc *desc;
-    int count, operations;
-    int simplifies;    /* 1: also where that is exact for finite numbers alone */
-    int mode, n_width; /* of halves; whether n is NARROW or WIDE */
-    int64_t group;     /* columns of a group; 0: all are one */
+    int count, operations, most; /* operations at most */
+    int simplifies;              /* 1: also where that is exact for finite numbers alone */
+    int mode, n_width;           /* of halves; whether n is NARROW or WIDE */
+    int64_t group;               /* columns of a group; 0: all are one */
     gemmepi__assigned assigned[GEMMEPI__FORMULA_OPERANDS + 1];
     int16_t next[GEMMEPI__GRAPH_NODES], buckets[GEMMEPI__GRAPH_BUCKETS];
     gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
@@ -72,6 +72,7 @@ static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_d
     int i;
     graph->desc = desc;
     graph->count = graph->operations = graph->simplifies = 0;
+    graph->most = GEMMEPI__FORMULA_NODES;
     graph->mode = GEMMEPI__NO_HALVES;
     graph->group = 0;
     graph->n_width = n_width;
@@ -105,7 +106,7 @@ static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
         if (gemmepi__same_node(&graph->nodes[i], node))
             return i;
     if (graph->count == GEMMEPI__GRAPH_NODES ||
-        (node->op >= GEMMEPI__LEAVES && graph->operations == GEMMEPI__FORMULA_NODES))
+        (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most))
         return -1;
     graph->operations += node->op >= GEMMEPI__LEAVES;
     i = graph->count++;

@@ -368,6 +368,25 @@ static void derive_writes_as_snprintf_does(void) {
     CHECK(gemmepi_derive(NULL, room, sizeof room) == 0, "NULL");
 }
 
+static void a_gradient_that_is_too_long_is_refused(void) {
+    static char text[4096];
+    int i, good = 0, too_long = 0, too_many = 0;
+    for (i = 1; i < 320; i += 3) {
+        const char *said;
+        int k;
+        strcpy(text, "d = v");
+        for (k = 0; k < i; k++)
+            strcat(text, i % 2 ? "*sin(v*r)" : "*v");
+        said = gradient_of(text, NULL, "v", NULL);
+        good += strstr(said, "d_v = ") != NULL;
+        too_long +=
+            strstr(said, "the gradient of desc.formula has ") && strstr(said, "a formula has at most 4096");
+        too_many += strstr(said, "has more than 1024 operations") != NULL;
+    }
+    CHECK(good > 20 && too_long > 10 && good + too_long + too_many == 107,
+          "%d good, %d too long, %d of too many", good, too_long, too_many);
+}
+
 static void names_of_gradients_are_kept_free(void) {
     gemmepi_operand operand;
     gemmepi_derive_desc desc;
@@ -402,6 +421,7 @@ int main(void) {
     RUN(ties_and_bends_have_the_slopes_that_are_told);
     RUN(operands_of_a_gradient_are_listed);
     RUN(derive_writes_as_snprintf_does);
+    RUN(a_gradient_that_is_too_long_is_refused);
     RUN(names_of_gradients_are_kept_free);
     return test_finish();
 }
