@@ -105,8 +105,6 @@ static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wante
 /* >>nodes, with what is refused of them */
 
 static const char *gemmepi__width_in_words(const gemmepi__graph *graph, int width) {
-    if (width == GEMMEPI__ANY)
-        return "any number of";
     if (width == graph->n_width)
         return "n";
     return width == GEMMEPI__WIDE ? "2 n" : "n / 2";

@@ -408,6 +408,16 @@ static const char *const smooth_formulas[] = {
     "d = v * left(w) + right(w) * b; o = v * p",
     "rs = row_sum(w * p); rt = row_logsumexp(w)",
     "rs = row_sum(h * h)",
+    "o = v * p; d = left(v) * p",
+    "d = left(v) * p; rs = row_sum(v + p)",
+    "rs = row_sum(left(p) * left(v)); d = v * left(s)",
+    "d = v ? r * v : u",
+    "x = -v; d = x * r - x * u - (v > 0 ? x : 0)",
+    "x = v > 0 ? r : u; d = -x * b - x / (3 + r)",
+    "d = row ? v * v : r",
+    "d = left(column) == 3 ? left(v) : right(v) * h",
+    "d = (r - 0) * -v - -(u / -1) * v",
+    "x = -(v / (r + 4)); d = x * x * x",
     "d = left(v) * p; o = v * p; oh = h * s; rs = row_sum(left(v) * h)",
     "d = pair(left(v), s) + pair(p, right(v)) * r; al = all_sum(left(r) * bh)",
     "rs = row_sum(p * v + p); al = all_sum(s)",
@@ -430,6 +440,7 @@ static const char *const other_formulas[] = {
     "rs = row_max(v * r); cs = column_max(v); al = all_max(v - u)",
     "d = tanh(v * 30) * exp(-v * 20) + log(exp(r * 10))",
     "d = v; o = d; rs = row_sum(d)",
+    "d = uniform(seed, seed)",
 };
 
 #endif

@@ -349,6 +349,27 @@ static void operands_of_a_gradient_are_listed(void) {
           "NULL");
 }
 
+static void results_that_are_read_become_inputs(void) {
+    const char *text = "d = exp(left(v)); oh = h";
+    gemmepi_derive_desc desc;
+    int i, count;
+    c.count = operands_of(text, c.operands);
+    c.operands[0].dtype = GEMMEPI_F64;
+    desc = derive_desc(text);
+    desc.wrt = "v", desc.saved = "d, h";
+    count = gemmepi_derive_operands(&desc, c.derived, 80);
+    for (i = 0; i < count && strcmp(c.derived[i].name, "d") != 0; i++)
+        ;
+    CHECK(i < count && c.derived[i].kind == GEMMEPI_FULL && c.derived[i].width == GEMMEPI_WIDTH_HALF &&
+              !c.derived[i].output,
+          "%d of %d: %s", i, count, gemmepi_last_error());
+    c.operands[0].row_period = 4;
+    desc.wrt = "h", desc.saved = NULL;
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 &&
+              strstr(gemmepi_last_error(), "desc.wrt names h, an input with periods"),
+          "%s", gemmepi_last_error());
+}
+
 static void derive_writes_as_snprintf_does(void) {
     const char *text = "d = silu(v)", *whole = "d_v = dy * d_silu(v)";
     gemmepi_derive_desc desc;
@@ -420,6 +441,7 @@ int main(void) {
     RUN(derivatives_that_are_0_are_told);
     RUN(ties_and_bends_have_the_slopes_that_are_told);
     RUN(operands_of_a_gradient_are_listed);
+    RUN(results_that_are_read_become_inputs);
     RUN(derive_writes_as_snprintf_does);
     RUN(a_gradient_that_is_too_long_is_refused);
     RUN(names_of_gradients_are_kept_free);

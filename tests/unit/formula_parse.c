@@ -227,6 +227,8 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
         {"d = v ? r ; u", 11, "the ':' of c ? a : b"},
         {"d = * v", 5, "'*' is not expected"},
         {"d = +v", 5, "'+' is not expected"},
+        {"/* no end", 1, "a comment begins that has no end"},
+        {"d = != v", 5, "'!' is not expected here"},
         {"d = v /* no end", 7, "a comment begins that has no end"},
         {"= v", 1, "a statement: name = expression"},
         {"3 = v", 1, "3 is not expected here, but a statement"},
