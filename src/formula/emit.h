@@ -172,7 +172,15 @@ static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
 
 /* >>what surrounds it */
 
-/* Which values of a formula's run a kernel must bring, and of which it takes care: lists for macros, the numbers for #if. */
+/* What a kernel must know, for #if and as lists for macros:
+
+       FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
+       FORMULA_HALVES    1: column j of the left half (of each group) and of the right one; 2: an even and an odd column
+       FORMULA_GROUP     columns of a group; 0: the whole
+       FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
+       FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
+       FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
+       FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gemmepi__emit_table(const gemmepi__emitter *e) {
     const gemmepi__formula *f = e->formula;
     int i, pass, value = f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1;

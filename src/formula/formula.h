@@ -228,6 +228,8 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
                 nodes->args[a] = renumbered[nodes->args[a]];
         gemmepi__note_node(formula, nodes++);
     }
+    if (formula->has_halves && formula->mode == GEMMEPI__NO_HALVES)
+        formula->mode = GEMMEPI__LEFT_RIGHT; /* two widths that never meet */
     gemmepi__count_members(formula);
     formula->is_short = gemmepi__is_short(graph, live, formula);
     return formula;

@@ -566,8 +566,8 @@ static void the_width_of_d_is_that_of_what_it_is_assigned(void) {
         {"d = even(v) * odd(v)", GEMMEPI_WIDTH_HALF, 2, 1, GEMMEPI__EVEN_ODD, 0},
         {"d = pair(v, v * r)", GEMMEPI_WIDTH_DOUBLE, 1, 2, GEMMEPI__LEFT_RIGHT, 0},
         {"d = v * left(w, 4)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__LEFT_RIGHT, 4},
-        {"d = w", GEMMEPI_WIDTH_DOUBLE, 0, 2, GEMMEPI__NO_HALVES, 0},
-        {"d = v; rs = row_sum(w)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__NO_HALVES, 0},
+        {"d = w", GEMMEPI_WIDTH_DOUBLE, 0, 2, GEMMEPI__LEFT_RIGHT, 0},
+        {"d = v; rs = row_sum(w)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__LEFT_RIGHT, 0},
         {"d = pair(left(v), h)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
         {"d = 5; oh = left(v)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
     };
