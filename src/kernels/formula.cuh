@@ -27,9 +27,9 @@ template <> __device__ inline float formula_max(float x, float y) {
 #endif
 
 // Philox4x32-10: the word column % 4 of counter (column / 4, row, item, i) under the seed, its upper 24 bits as a number in [0, 1).
-// The four columns of a counter share all but the last line, where a compiler sees that their quotient is one.
+// Extents are below 2^32. Four columns from a multiple of 4 on share all but the last lines, where a compiler sees that they are.
 __device__ inline float formula_uniform(I64 seed, I64 i, I64 column, I64 row, I64 item) {
-    u32 a = (u32)(column >> 2), b = (u32)row, c = (u32)item, d = (u32)i, key = (u32)seed, next_key = (u32)(seed >> 32);
+    u32 a = (u32)column >> 2, b = (u32)row, c = (u32)item, d = (u32)i, key = (u32)seed, next_key = (u32)(seed >> 32);
 #pragma unroll
     for (int round = 0; round < 10; round++) {
         u64 first = (u64)0xd2511f53 * a, second = (u64)0xcd9e8d57 * c;
