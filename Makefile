@@ -26,7 +26,7 @@ VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
-	@echo 'make test      tests for some minutes: of the grids a share  make fuzz      random products for longer'
+	@echo 'make test      tests for some minutes: of the grids a share  make fuzz      random formulas and products'
 	@echo 'make test-all  every test that this machine can run; PART=2/5 the second fifth of them, REST=1 those that make test'
 	@echo '               runs in part alone. JOBS=N runs N at a time, V=1 shows what passed'
 	@echo 'make coverage  which lines of src/ the tests of the host run, by file'
@@ -108,8 +108,9 @@ table: build/tests/table
 
 COUNT ?= 20000
 SEED ?= 1
-fuzz: build/tests/products/fuzz
-	$< $(COUNT) $(SEED)
+fuzz: build/tests/products/fuzz build/tests/unit/formula_fuzz
+	build/tests/unit/formula_fuzz $(COUNT) $(SEED)
+	build/tests/products/fuzz $(COUNT) $(SEED)
 
 coverage:
 	@CC='$(CC)' JOBS=$(JOBS) sh tests/coverage.sh

@@ -119,7 +119,7 @@
        gemmepi_matmul _linear _linear_backward _elementwise                                 a problem in one call
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _info _explain _destroy, gemmepi_epilogue_info, gemmepi_dtype_size   of plans, and sizes
-       gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast                element-wise, in short
+       gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast, _derive _derive_operands   element-wise, in short; formulas
        gemmepi_precompile _tune _answers_save _load _bundle_save _load _write _read         ahead of time */
 /* Everything a user hands over or gets back. */
 
@@ -247,7 +247,8 @@ typedef enum gemmepi_dtype {
     GEMMEPI_E4M3 = 5, /* fp8 of 4 exponent and 3 mantissa bits: up to 448, NaN is 0x7f, no infinity    */
     GEMMEPI_E5M2 = 6, /* fp8 of 5 exponent and 2 mantissa bits: up to 57344, the upper half of an F16  */
     GEMMEPI_I8 = 7,
-    GEMMEPI_I32 = 8 /* results of I8 operands, and what is added to them                               */
+    GEMMEPI_I32 = 8, /* results of I8 operands, and what is added to them                              */
+    GEMMEPI_I64 = 9  /* operands of formulas that are only read: labels, seeds                         */
 } gemmepi_dtype;
 
 typedef enum gemmepi_order {
@@ -673,6 +674,85 @@ typedef struct gemmepi_linear_args {
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
 } gemmepi_linear_args;
 
+/* >>formulas */
+
+/* A formula says in text what becomes of the elements of a matrix:
+
+       d = silu(v + bias) * up + residual; ss = row_sum(d * d)
+
+   formula     statement { ';' statement } [ ';' ]
+   statement   name '=' expression
+   expression  c ? a : b    || && !    < <= > >= == !=    + - * /    unary -    function(...)    (...)    number    name
+
+   Precedence is C's, and so are comments. At most 4,096 characters, 1,024 operations, 32 operands with names of up to 60 characters, and
+   64 expressions within one another.
+
+   Names: v is what the formula is applied to, operands have the names that they are given; a name is defined once, before it is used.
+   row, column and item count from 0; rows, columns and depth are the extents. They, and operands in I32 and I64, are whole numbers:
+   exact where they are compared with each other, numbers like others in arithmetic. The names of functions are reserved, and those that
+   begin with d_ or dy_ are for operands alone.
+   Outputs: a statement that assigns d or an output operand writes it, rounded once in its type. Read later, it is the number before
+   that; rounded(x) is x as d stores it.
+
+   Functions: abs min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
+   every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
+   NaN in what is not taken has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
+   mod(a, b) has a's sign, as C's fmod.
+   Widths: an expression is n, n / 2 or 2 n columns wide, and operators want equal widths; what does not change along columns fits any.
+   left(x) and right(x) are the halves, pair(a, b) the way back; even(x), odd(x) and interleave(a, b) likewise of every second column;
+   with a last argument w, a number, left, right and pair are of each group of w columns. A formula has two widths at most and halves of
+   one kind. column counts in the wider of the two, and so does columns.
+   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp, all_sum all_max,
+   each the whole right side of a statement that assigns an output, which no later statement reads. Over nothing: 0, -inf, -inf, and 0.
+   uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
+   (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
+
+   So far formulas are derived (gemmepi_derive), and no call runs them.
+   All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
+
+/* What an operand of a formula has an element for. */
+typedef enum gemmepi_operand_kind {
+    GEMMEPI_NUMBER = 1,     /* a double on the host, read by each run */
+    GEMMEPI_SCALAR = 2,     /* one element: [] */
+    GEMMEPI_PER_ROW = 3,    /* one for each row: [m] */
+    GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
+    GEMMEPI_FULL = 5        /* one for each row and column: [m, n] */
+} gemmepi_operand_kind;
+
+/* How many columns an operand PER_COLUMN or FULL has. */
+typedef enum gemmepi_width {
+    GEMMEPI_WIDTH_N = 0,
+    GEMMEPI_WIDTH_HALF = 1,  /* n / 2 */
+    GEMMEPI_WIDTH_DOUBLE = 2 /* 2 n */
+} gemmepi_width;
+
+/* An operand of a formula: an input, which it reads, or an output, which it assigns. */
+typedef struct gemmepi_operand {
+    const char *name;          /* as the formula has it */
+    gemmepi_operand_kind kind; /* never 0 */
+    gemmepi_width width;       /* of PER_COLUMN and FULL */
+
+    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; of reductions
+       F32 (F64), of row_argmax I32 */
+    gemmepi_dtype dtype;
+    int output;                        /* 1: the formula assigns it */
+    int accumulate;                    /* 1, of sums: added to what is there */
+    int64_t ld, batch_stride;          /* as in gemmepi_matrix; a batch_stride of 0 repeats an input over the batch */
+    int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
+    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR */
+    int amax;                          /* 1, of outputs in those: the largest magnitude is written */
+} gemmepi_operand;
+
+/* What gemmepi_derive derives. */
+typedef struct gemmepi_derive_desc {
+    const char *formula;
+    const gemmepi_operand *operands;
+    int operand_count;
+    const char *value; /* what the formula is applied to; NULL: "v" */
+    const char *wrt;   /* names of inputs, the value among them or not, separated by commas: of which gradients are wanted */
+    const char *saved; /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
+} gemmepi_derive_desc;
+
 /* >>work ahead */
 
 /* One problem of any kind: exactly one of the pointers is not NULL. */
@@ -1029,6 +1109,30 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
                                         const gemmepi_tensor *y, gemmepi_stream stream);
 
 #endif
+
+/* >>formulas */
+
+/* The gradient of a formula, as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
+   desc->wrt. It may be read and changed, and parses again.
+   Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
+   snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
+
+   What desc->saved names is read, all else is computed anew from it; refused, where that cannot be. Operands of the kind NUMBER may
+   always be read. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over all; those of
+   FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result. row_max, row_argmax and their
+   kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its kin, inputs with periods, and whole
+   numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says; rounded has 1. Inputs
+   of min and max that are equal share the gradient, clamp passes it at its bounds, and that of abs at 0 is 0.
+   Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size);
+
+/* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
+   Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
+   formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs to, dtype 0
+   but for gradients of FULL inputs, which have the input's, and strides that are 0. Widths count from the n of the formula that was derived:
+   where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
+   The names of what is new belong to the library and hold until this thread's next call. */
+GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 /* >>work ahead */
 
@@ -2693,6 +2797,7 @@ static const gemmepi__dtype_row gemmepi__dtypes[] = {
   {GEMMEPI_E5M2, "E5M2", 1},
   {GEMMEPI_I8, "I8", 1},
   {GEMMEPI_I32, "I32", 4},
+  {GEMMEPI_I64, "I64", 8},
 };
 
 static int gemmepi__is_fp8(int dtype) {
@@ -3080,6 +3185,2512 @@ static double gemmepi__gate_gradient(uint32_t activation, double parameter, doub
   return gemmepi__times_derivative(activation, parameter, first, gate) * last;
 }
 #endif
+/* Element types on the host: to double without loss, from double with one rounding to nearest even. */
+
+#include <math.h>
+
+/* A binary float of 16 bits or fewer. */
+typedef struct gemmepi__float_format {
+  int exponent_bits, mantissa_bits;
+  uint32_t
+    largest; /* code of what is too large: infinity, or the largest number where the type saturates */
+  uint32_t nan;
+  int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
+} gemmepi__float_format;
+
+/* The row of a dtype, or NULL. */
+static const gemmepi__float_format *gemmepi__format_of(int dtype) {
+  static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
+        e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
+  switch (dtype) {
+  case GEMMEPI_F16:
+    return &f16;
+  case GEMMEPI_BF16:
+    return &bf16;
+  case GEMMEPI_E4M3:
+    return &e4m3;
+  case GEMMEPI_E5M2:
+    return &e5m2;
+  default:
+    return NULL;
+  }
+}
+
+static uint32_t gemmepi__encode(const gemmepi__float_format *format, double value) {
+  uint64_t bits, significand, kept, rest, half;
+  int bias = (1 << (format->exponent_bits - 1)) - 1, exponent, shift;
+  uint32_t sign, result;
+  memcpy(&bits, &value, sizeof bits);
+  sign = (uint32_t)(bits >> 63) << (format->exponent_bits + format->mantissa_bits);
+  exponent = (int)((bits >> 52) & 0x7ff) - 1023;
+  significand = bits & (((uint64_t)1 << 52) - 1);
+  if (exponent == 1024)
+    return sign | (significand ? format->nan : format->largest);
+  if (exponent == -1023) /* zero, or a double far below half the smallest result */
+    return sign;
+  significand |= (uint64_t)1 << 52;
+  shift = 52 - format->mantissa_bits + (exponent < 1 - bias ? 1 - bias - exponent : 0);
+  if (shift > 54)
+    return sign;
+  half = (uint64_t)1 << (shift - 1);
+  kept = significand >> shift;
+  rest = significand & (2 * half - 1);
+  kept += rest > half || (rest == half && (kept & 1));
+  /* the leading one of a normal significand counts as one step of the exponent, and so does a carry */
+  result =
+    (uint32_t)kept + (exponent < 1 - bias ? 0 : (uint32_t)(exponent + bias - 1) << format->mantissa_bits);
+  return sign | (result > format->largest ? format->largest : result);
+}
+
+static double gemmepi__decode(const gemmepi__float_format *format, uint32_t code) {
+  int bias = (1 << (format->exponent_bits - 1)) - 1, mantissa_bits = format->mantissa_bits;
+  uint32_t exponent = (code >> mantissa_bits) & ((1u << format->exponent_bits) - 1);
+  uint64_t mantissa = code & ((1u << mantissa_bits) - 1), bits;
+  uint64_t sign = (uint64_t)(code >> (format->exponent_bits + mantissa_bits)) << 63;
+  int highest = exponent == (1u << format->exponent_bits) - 1;
+  double value, unit;
+  if (exponent == 0) { /* mantissa units of the smallest subnormal; a double holds the product exactly */
+    bits = (uint64_t)(1023 + 1 - bias - mantissa_bits) << 52;
+    memcpy(&unit, &bits, sizeof unit);
+    value = (double)mantissa * unit;
+    return sign ? -value : value;
+  }
+  if (!format->special)
+    highest = highest && mantissa == ((uint64_t)1 << mantissa_bits) - 1;
+  bits = highest ? 0x7ff : (uint64_t)exponent + 1023 - (uint64_t)bias;
+  bits = sign | bits << 52 | mantissa << (52 - mantissa_bits);
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
+static int8_t gemmepi__encode_i8(double value) {
+  value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
+  return (int8_t)value;
+}
+
+static int32_t gemmepi__signed(uint32_t bits) {
+  int32_t value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
+static int32_t gemmepi__wrap(double value) {
+  return value > -4611686018427387904.0 && value < 4611686018427387904.0
+       ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
+       : 0;
+}
+
+/* count elements from `first` on, `step` apart, to double. */
+static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count, double *out) {
+  const gemmepi__float_format *format = gemmepi__format_of(dtype);
+  int64_t i;
+  if (dtype == GEMMEPI_F32)
+    for (i = 0; i < count; i++)
+      out[i] = (double)((const float *)base)[first + i * step];
+  else if (dtype == GEMMEPI_F64)
+    for (i = 0; i < count; i++)
+      out[i] = ((const double *)base)[first + i * step];
+  else if (dtype == GEMMEPI_I8)
+    for (i = 0; i < count; i++)
+      out[i] = (double)((const int8_t *)base)[first + i * step];
+  else if (dtype == GEMMEPI_I32)
+    for (i = 0; i < count; i++)
+      out[i] = (double)((const int32_t *)base)[first + i * step];
+  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
+    for (i = 0; i < count; i++)
+      out[i] = gemmepi__decode(format, ((const uint16_t *)base)[first + i * step]);
+  else
+    for (i = 0; i < count; i++)
+      out[i] = gemmepi__decode(format, ((const uint8_t *)base)[first + i * step]);
+}
+
+static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
+  const gemmepi__float_format *format = gemmepi__format_of(dtype);
+  int64_t i;
+  if (dtype == GEMMEPI_F32)
+    for (i = 0; i < count; i++)
+      ((float *)base)[first + i] = (float)values[i];
+  else if (dtype == GEMMEPI_F64)
+    for (i = 0; i < count; i++)
+      ((double *)base)[first + i] = values[i];
+  else if (dtype == GEMMEPI_I8)
+    for (i = 0; i < count; i++)
+      ((int8_t *)base)[first + i] = gemmepi__encode_i8(values[i]);
+  else if (dtype == GEMMEPI_I32)
+    for (i = 0; i < count; i++)
+      ((int32_t *)base)[first + i] = gemmepi__wrap(values[i]);
+  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
+    for (i = 0; i < count; i++)
+      ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(format, values[i]);
+  else
+    for (i = 0; i < count; i++)
+      ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
+}
+
+/* What formulas are made of: a row for each operator, function and reduction. */
+
+#ifdef GEMMEPI_NO_HOST
+#define GEMMEPI__ON_HOST(function) NULL
+#else
+#define GEMMEPI__ON_HOST(function) function
+#endif
+
+/* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
+ compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
+ derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
+ monotone. */
+/* clang-format off */
+#define GEMMEPI__FORMULA_OPERATIONS(X) \
+  X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, "0", "x ? g : 0", "x ? 0 : g") \
+  X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, "0", "0", NULL) \
+  X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, "0", "0", NULL) \
+  X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, "0", "0", NULL) \
+  X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, "0", "0", NULL) \
+  X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, "0", "0", NULL) \
+  X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, "0", "0", NULL) \
+  X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, "0", "0", NULL) \
+  X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, "0", "0", NULL) \
+  X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, "g", "g", NULL) \
+  X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, "g", "-g", NULL) \
+  X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, "g * y", "g * x", NULL) \
+  X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, "g / y", "-(g * r / y)", NULL) \
+  X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, "-g", NULL, NULL) \
+  X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, "0", NULL, NULL) \
+  X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL) \
+  X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, \
+    "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL) \
+  X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, \
+    "x > y ? g : x == y ? 0.5 * g : 0", "y > x ? g : x == y ? 0.5 * g : 0", NULL) \
+  X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, "x >= y && x <= z ? g : 0", \
+    "x < y && y <= z ? g : 0", "x > z || y > z ? g : 0") \
+  X(EXP,     "exp",     1, 1, 9, 0, exp, "exp(x)", 2, 1, "g * r", NULL, NULL) \
+  X(EXP2,    "exp2",    1, 1, 9, 0, exp2, "exp2(x)", 2, 1, "g * r * 0.69314718055994531", NULL, NULL) \
+  X(EXPM1,   "expm1",   1, 1, 9, 0, expm1, "expm1(x)", 1, 1, "g * exp(x)", NULL, NULL) \
+  X(LOG,     "log",     1, 1, 9, 0, log, "log(x)", 1, 1, "g / x", NULL, NULL) \
+  X(LOG2,    "log2",    1, 1, 9, 0, log2, "log2(x)", 1, 1, "g * 1.4426950408889634 / x", NULL, NULL) \
+  X(LOG1P,   "log1p",   1, 1, 9, 0, log1p, "log1p(x)", 1, 1, "g / (1 + x)", NULL, NULL) \
+  X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, "y == 0 ? 0 : g * y * pow(x, y - 1)", \
+    "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL) \
+  X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, "0.5 * g / r", NULL, NULL) \
+  X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, "-0.5 * g * r / x", NULL, NULL) \
+  X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "sin(x)", 2, 2, "g * cos(x)", NULL, NULL) \
+  X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL) \
+  X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL) \
+  X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, "0", NULL, NULL) \
+  X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, "0", NULL, NULL) \
+  X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, "g", "g * (r - x) / y", NULL) \
+  X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, "g * y", "g * x", "g") \
+  X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, "0", NULL, NULL) \
+  X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, "g", NULL, NULL) \
+  X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, "0", "0", NULL) \
+  X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, NULL, NULL, NULL) \
+  X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, NULL, NULL, NULL) \
+  X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL) \
+  X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL) \
+  X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)
+/* clang-format on */
+
+enum {
+  GEMMEPI__WHOLE_TOO = 1, /* goes with results in I32 */
+  GEMMEPI__IS_TRUTH = 2, /* the result is 0 or 1 */
+  GEMMEPI__COMPARES = 7, /* so is it, and jumps where x is y */
+  GEMMEPI__WAVES = 8, /* not monotone, of slope 1 at most */
+  GEMMEPI__HAS_0 = 16 /* the derivative is 0, which a comment says */
+};
+
+/* The leaves of a graph come first. */
+#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+  GEMMEPI__OP_##name,
+typedef enum gemmepi__op {
+  GEMMEPI__OP_NUMBER, /* node.number */
+  GEMMEPI__OP_VALUE, /* v */
+  GEMMEPI__OP_OPERAND, /* node.place */
+  GEMMEPI__OP_INDEX, /* row and so on: node.place */
+  GEMMEPI__OP_UPSTREAM, /* dy of the output node.place, of gradients that are being made */
+  GEMMEPI__LEAVES,
+  GEMMEPI__BEFORE_OPERATIONS = GEMMEPI__LEAVES - 1,
+  GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_NAME) GEMMEPI__OPS
+} gemmepi__op;
+#undef GEMMEPI__OP_NAME
+
+typedef struct gemmepi__operation_of_formula {
+  const char *name;
+  int least, most, precedence, traits;
+  double (*host)(double x);
+  const char *device;
+  double ulps_f32, ulps_f64;
+  const char *derivatives[3];
+} gemmepi__operation_of_formula;
+
+#ifndef GEMMEPI_NO_HOST
+static double gemmepi__rsqrt(double x) {
+  return 1 / sqrt(x);
+}
+#endif
+
+#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+  {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, {dx, dy, dz}},
+static const gemmepi__operation_of_formula gemmepi__formula_operations[] = {
+  GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_ROW)};
+#undef GEMMEPI__OP_ROW
+
+/* Of an op that is no leaf. */
+static const gemmepi__operation_of_formula *gemmepi__operation_of(int op) {
+  return &gemmepi__formula_operations[op - GEMMEPI__LEAVES];
+}
+
+/* row and so on, in the order of node.place */
+enum {
+  GEMMEPI__INDEX_ROW,
+  GEMMEPI__INDEX_COLUMN,
+  GEMMEPI__INDEX_ITEM,
+  GEMMEPI__INDEX_ROWS,
+  GEMMEPI__INDEX_COLUMNS,
+  GEMMEPI__INDEX_DEPTH,
+  GEMMEPI__INDICES
+};
+static const char *const gemmepi__index_names[GEMMEPI__INDICES] = {"row",  "column",  "item",
+        "rows", "columns", "depth"};
+
+/* Over what a reduction goes is the kind of the output that takes it. */
+typedef enum gemmepi__reduction_op {
+  GEMMEPI__REDUCE_SUM,
+  GEMMEPI__REDUCE_MAX,
+  GEMMEPI__REDUCE_LOGSUMEXP,
+  GEMMEPI__REDUCE_ARGMAX
+} gemmepi__reduction_op;
+
+typedef struct gemmepi__reduction {
+  const char *name;
+  gemmepi_operand_kind kind;
+  gemmepi__reduction_op op;
+} gemmepi__reduction;
+
+/* The first stands for none. */
+static const gemmepi__reduction gemmepi__reductions[] = {
+  {"", GEMMEPI_FULL, GEMMEPI__REDUCE_SUM},
+  {"row_sum", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_SUM},
+  {"row_max", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_MAX},
+  {"row_logsumexp", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_LOGSUMEXP},
+  {"row_argmax", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_ARGMAX},
+  {"column_sum", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_SUM},
+  {"column_max", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_MAX},
+  {"column_logsumexp", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_LOGSUMEXP},
+  {"all_sum", GEMMEPI_SCALAR, GEMMEPI__REDUCE_SUM},
+  {"all_max", GEMMEPI_SCALAR, GEMMEPI__REDUCE_MAX},
+};
+
+/* by gemmepi_operand_kind */
+static const char *const gemmepi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
+/* Numbers as text, whatever the program's locale is. */
+
+enum { GEMMEPI__NUMBER_SIZE = 40 }; /* 17 digits, sign, exponent, and a point of several bytes */
+
+static int gemmepi__is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* The length of the number at the beginning of text: digits with a point or not, and an exponent or not; 0: there is none. */
+static size_t gemmepi__number_length(const char *text) {
+  size_t at = 0, digits = 0, exponent;
+  for (; gemmepi__is_digit(text[at]); at++)
+    digits++;
+  if (text[at] == '.')
+    for (at++; gemmepi__is_digit(text[at]); at++)
+      digits++;
+  if (digits == 0)
+    return 0;
+  if (text[at] == 'e' || text[at] == 'E') {
+    exponent = at + 1 + (text[at + 1] == '+' || text[at + 1] == '-');
+    if (gemmepi__is_digit(text[exponent]))
+      for (at = exponent; gemmepi__is_digit(text[at]);)
+        at++;
+  }
+  return at;
+}
+
+/* The number of so many characters, fewer than 1000. */
+static double gemmepi__number_of(const char *text, size_t length) {
+  char local[1024], half[GEMMEPI__NUMBER_SIZE];
+  size_t i, at = 0, point;
+  snprintf(half, sizeof half, "%.1f", 0.5); /* what stands between the digits is this locale's point */
+  point = strlen(half) - 2;
+  for (i = 0; i < length && at + point < sizeof local - 1; i++)
+    if (text[i] == '.') {
+      memcpy(local + at, half + 1, point);
+      at += point;
+    } else {
+      local[at++] = text[i];
+    }
+  local[at] = 0;
+  return strtod(local, NULL);
+}
+
+/* In as few digits as read back to the same bits. */
+static void gemmepi__print_number(char text[GEMMEPI__NUMBER_SIZE], double number) {
+  char *from, *to = text;
+  int digits, in_point = 0;
+  for (digits = 1; digits <= 17; digits++) {
+    snprintf(text, GEMMEPI__NUMBER_SIZE, "%.*g", digits, number);
+    if (strtod(text, NULL) == number)
+      break;
+  }
+  for (from = text; *from; from++)
+    if (gemmepi__is_digit(*from) || *from == '-' || *from == '+' || *from == 'e') {
+      *to++ = *from;
+      in_point = 0;
+    } else if (!in_point) {
+      *to++ = '.';
+      in_point = 1;
+    }
+  *to = 0;
+}
+/* A formula's graph while it is made: nodes in an order in which all that a node is made of comes before it, each there once. */
+
+enum {
+  GEMMEPI__FORMULA_CHARACTERS = 4096,
+  GEMMEPI__FORMULA_OPERANDS = 32,
+  GEMMEPI__RESULT = GEMMEPI__FORMULA_OPERANDS, /* D's place among the operands */
+  GEMMEPI__FORMULA_DEPTH = 64,
+  GEMMEPI__FORMULA_NODES = 1024, /* that are operations */
+  GEMMEPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
+  GEMMEPI__FORMULA_NAME = 60, /* characters of an operand's name */
+  GEMMEPI__GRAPH_NODES = GEMMEPI__FORMULA_NODES + GEMMEPI__FORMULA_LEAVES,
+  GEMMEPI__GRAPH_BUCKETS = 1024
+};
+
+/* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
+ columns. */
+enum { GEMMEPI__ANY, GEMMEPI__NARROW, GEMMEPI__WIDE };
+
+/* What a node's values are: numbers of the accumulator, 0 or 1, or whole numbers that are read and compared exactly. */
+enum { GEMMEPI__OF_NUMBERS, GEMMEPI__OF_TRUTH, GEMMEPI__OF_WHOLE };
+
+/* Which columns belong together in a formula with halves. */
+enum { GEMMEPI__NO_HALVES, GEMMEPI__LEFT_RIGHT, GEMMEPI__EVEN_ODD };
+
+typedef struct gemmepi__node {
+  uint8_t op, type, width, unused;
+  int16_t args[3]; /* -1: none */
+  int16_t place; /* operand, index, activation or upstream */
+  int32_t unused_too; /* so that all bytes are fields: nodes are compared by them */
+  double number;
+} gemmepi__node;
+
+/* What a formula is parsed for. */
+typedef struct gemmepi__formula_desc {
+  const char *text;
+  const gemmepi_operand *operands;
+  int operand_count;
+  const char *value, *result; /* NULL: "v" and "d" */
+  int without_value; /* 1: there is no v */
+  int without_result; /* 1: there is no D */
+  gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
+} gemmepi__formula_desc;
+
+/* An output: of an operand, or, the last, of D. */
+typedef struct gemmepi__assigned {
+  int16_t node; /* -1: not yet */
+  int16_t reduction;
+} gemmepi__assigned;
+
+typedef struct gemmepi__graph {
+  const gemmepi__formula_desc *desc;
+  int count, operations, most; /* operations at most */
+  int simplifies; /* 1: also where that is exact for finite numbers alone */
+  int mode, n_width; /* of halves; whether n is NARROW or WIDE */
+  int64_t group; /* columns of a group; 0: all are one */
+  gemmepi__assigned assigned[GEMMEPI__FORMULA_OPERANDS + 1];
+  int16_t next[GEMMEPI__GRAPH_NODES], buckets[GEMMEPI__GRAPH_BUCKETS];
+  gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
+  int names
+    [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
+} gemmepi__graph;
+
+static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_desc *desc, int n_width) {
+  int i;
+  graph->desc = desc;
+  graph->count = graph->operations = graph->simplifies = 0;
+  graph->most = GEMMEPI__FORMULA_NODES;
+  graph->mode = GEMMEPI__NO_HALVES;
+  graph->group = 0;
+  graph->n_width = n_width;
+  for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
+    graph->buckets[i] = -1;
+  for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
+    graph->assigned[i].node = -1, graph->assigned[i].reduction = 0;
+}
+
+static gemmepi__node gemmepi__node_of(int op, int x, int y, int z) {
+  gemmepi__node node;
+  memset(&node, 0, sizeof node);
+  node.op = (uint8_t)op;
+  node.args[0] = (int16_t)x;
+  node.args[1] = (int16_t)y;
+  node.args[2] = (int16_t)z;
+  return node;
+}
+
+static int gemmepi__same_node(const gemmepi__node *x, const gemmepi__node *y) {
+  return memcmp(x, y, sizeof *x) == 0;
+}
+
+/* The node's number: of one that is there, or a new one; -1: there is no room. */
+static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
+  uint64_t hash = GEMMEPI__HASH_START;
+  int bucket, i;
+  hash = gemmepi__hash_word(gemmepi__hash(node, sizeof *node), hash);
+  bucket = (int)(hash % GEMMEPI__GRAPH_BUCKETS);
+  for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
+    if (gemmepi__same_node(&graph->nodes[i], node))
+      return i;
+  if (graph->count == GEMMEPI__GRAPH_NODES || (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most))
+    return -1;
+  graph->operations += node->op >= GEMMEPI__LEAVES;
+  i = graph->count++;
+  graph->nodes[i] = *node;
+  graph->names[i] = -1;
+  graph->next[i] = graph->buckets[bucket];
+  graph->buckets[bucket] = (int16_t)i;
+  return i;
+}
+
+static int gemmepi__number(gemmepi__graph *graph, double number) {
+  gemmepi__node node = gemmepi__node_of(GEMMEPI__OP_NUMBER, -1, -1, -1);
+  node.number = number;
+  return gemmepi__intern(graph, &node);
+}
+
+/* >>folding */
+
+static int gemmepi__is_number(const gemmepi__graph *graph, int node) {
+  return node >= 0 && graph->nodes[node].op == GEMMEPI__OP_NUMBER;
+}
+
+static int gemmepi__is_the_number(const gemmepi__graph *graph, int node, double number) {
+  return gemmepi__is_number(graph, node) && graph->nodes[node].number == number;
+}
+
+/* Whether F32, and so every accumulator but I32, holds it. */
+static int gemmepi__f32_holds(double x) {
+  return x <= FLT_MAX && x >= -FLT_MAX && (double)(float)x == x;
+}
+
+/* 1 where *out is what the operation gives of these numbers, in F32, F64 and exact arithmetic alike. */
+static int gemmepi__fold_arithmetic(int op, double x, double y, double *out) {
+  switch (op) {
+  case GEMMEPI__OP_NEG:
+    *out = -x;
+    return 1;
+  case GEMMEPI__OP_ADD:
+  case GEMMEPI__OP_SUB:
+    y = op == GEMMEPI__OP_SUB ? -y : y;
+    *out = x + y;
+    return *out - x == y && *out - y == x;
+  case GEMMEPI__OP_MUL:
+    *out = x * y;
+    return *out != 0 || x == 0 || y == 0;
+  case GEMMEPI__OP_DIV:
+    *out = y != 0 ? x / y : 0;
+    return y != 0 && *out * y == x;
+  default:
+    return 0;
+  }
+}
+
+/* Comparisons by what x may be to y: 1 less, 2 equal, 4 greater, 8 neither. */
+static int gemmepi__fold_truth(int op, double x, double y, double *out) {
+  static const uint8_t holds[] = {2, 13, 1, 3, 4, 6}; /* == != < <= > >= */
+  if (op == GEMMEPI__OP_OR)
+    *out = x != 0 || y != 0;
+  else if (op == GEMMEPI__OP_AND)
+    *out = x != 0 && y != 0;
+  else if (op == GEMMEPI__OP_NOT)
+    *out = x == 0;
+  else if (op >= GEMMEPI__OP_EQ && op <= GEMMEPI__OP_GE)
+    *out = (holds[op - GEMMEPI__OP_EQ] & (x < y ? 1 : x == y ? 2 : x > y ? 4 : 8)) != 0;
+  else
+    return 0;
+  return 1;
+}
+
+/* An operation of numbers alone, or c ? x : y of a number c; -1: it stays. */
+static int gemmepi__fold(gemmepi__graph *graph, const gemmepi__node *node) {
+  double x, y = 0, out;
+  int of_whole = graph->desc->accumulator == GEMMEPI_I32;
+  if (!gemmepi__is_number(graph, node->args[0]))
+    return -1;
+  x = graph->nodes[node->args[0]].number;
+  if (!gemmepi__f32_holds(x))
+    return node->op == GEMMEPI__OP_NEG ? gemmepi__number(graph, -x) : -1;
+  if (node->op == GEMMEPI__OP_SELECT)
+    return graph->nodes[node->args[1]].width == graph->nodes[node->args[2]].width
+        ? node->args[x != 0 ? 1 : 2]
+        : -1;
+  if (node->args[1] >= 0) {
+    if (!gemmepi__is_number(graph, node->args[1]) || node->args[2] >= 0)
+      return -1;
+    y = graph->nodes[node->args[1]].number;
+    if (!gemmepi__f32_holds(y))
+      return -1;
+  }
+  if (gemmepi__fold_truth(node->op, x, y, &out))
+    return gemmepi__number(graph, out);
+  if (!gemmepi__fold_arithmetic(node->op, x, y, &out) || !gemmepi__f32_holds(out) ||
+    (of_whole && (out < -2147483648.0 || out > 2147483647.0)))
+    return -1;
+  return gemmepi__number(graph, out);
+}
+
+/* >>simplifying, of gradients: as of finite numbers, and a sum of -0 and 0 may be either */
+
+static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z);
+
+static int gemmepi__is_op(const gemmepi__graph *graph, int node, int op) {
+  return node >= 0 && graph->nodes[node].op == op;
+}
+
+static int gemmepi__negative(gemmepi__graph *graph, int x) {
+  if (gemmepi__is_the_number(graph, x, 0))
+    return x;
+  return gemmepi__make(graph, GEMMEPI__OP_NEG, x, -1, -1);
+}
+
+/* Of c ? x : 0 and c ? 0 : x which of the two is 0; 0: neither. */
+static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
+  const gemmepi__node *n = &graph->nodes[node];
+  if (n->op != GEMMEPI__OP_SELECT)
+    return 0;
+  return gemmepi__is_the_number(graph, n->args[1], 0)   ? 1
+     : gemmepi__is_the_number(graph, n->args[2], 0) ? 2
+        : 0;
+}
+
+/* Whether a node is a sum of selections that may all be 0. */
+static int gemmepi__sums_selections(const gemmepi__graph *graph, int node, int depth) {
+  const gemmepi__node *n = &graph->nodes[node];
+  return gemmepi__zero_branch(graph, node) ||
+     (n->op == GEMMEPI__OP_ADD && depth < 8 && gemmepi__sums_selections(graph, n->args[0], depth + 1) &&
+       gemmepi__sums_selections(graph, n->args[1], depth + 1));
+}
+
+/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so is a sum of such;
+ -1: it is not of that form. The selection is the argument `which` of the operation. */
+static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
+  int zero = gemmepi__zero_branch(graph, node->args[which]), other = node->args[1 - which], taken, first;
+  gemmepi__node select = graph->nodes[node->args[which]];
+  if (!zero && gemmepi__sums_selections(graph, node->args[which], 0)) {
+    first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other, -1);
+    taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other, -1);
+    return gemmepi__make(graph, GEMMEPI__OP_ADD, first, taken, -1);
+  }
+  if (!zero)
+    return -1;
+  taken = select.args[3 - zero];
+  taken = gemmepi__make(graph, node->op, which ? other : taken, which ? taken : other, -1);
+  return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], zero == 1 ? select.args[1] : taken,
+    zero == 1 ? taken : select.args[2]);
+}
+
+static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {
+  int first = gemmepi__negative(graph, select.args[1]);
+  return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], first, gemmepi__negative(graph, select.args[2]));
+}
+
+/* Two selections by one condition. */
+static int gemmepi__add_selections(gemmepi__graph *graph, int x, int y) {
+  const gemmepi__node first = graph->nodes[x], second = graph->nodes[y];
+  int a;
+  if (!gemmepi__zero_branch(graph, x) || !gemmepi__zero_branch(graph, y) || first.args[0] != second.args[0])
+    return -1;
+  a = gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[1], second.args[1], -1);
+  return gemmepi__make(graph, GEMMEPI__OP_SELECT, first.args[0], a,
+    gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[2], second.args[2], -1));
+}
+
+static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
+  const gemmepi__node *nodes = graph->nodes;
+  int first;
+  if (gemmepi__is_the_number(graph, x, 0))
+    return y;
+  if (gemmepi__is_the_number(graph, y, 0))
+    return x;
+  if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, x, nodes[y].args[0], -1);
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, y, nodes[x].args[0], -1);
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) && gemmepi__is_op(graph, y, GEMMEPI__OP_BOTH)) {
+    first = gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[0], nodes[y].args[0], -1);
+    return gemmepi__make(graph, GEMMEPI__OP_BOTH, first,
+      gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1), -1);
+  }
+  return gemmepi__add_selections(graph, x, y);
+}
+
+static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node *node) {
+  int x = node->args[0], y = node->args[1], selected;
+  if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+    return x;
+  if (gemmepi__is_the_number(graph, y, 0) || gemmepi__is_the_number(graph, x, 1))
+    return y;
+  if (gemmepi__is_the_number(graph, x, -1))
+    return gemmepi__negative(graph, y);
+  if (gemmepi__is_the_number(graph, y, -1))
+    return gemmepi__negative(graph, x);
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+    return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, graph->nodes[x].args[0], y, -1));
+  if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
+    return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, x, graph->nodes[y].args[0], -1));
+  selected = gemmepi__select_outside(graph, node, 0);
+  return selected >= 0 ? selected : gemmepi__select_outside(graph, node, 1);
+}
+
+/* What the operation comes to; -1: it stays. */
+static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *node) {
+  const gemmepi__node *nodes = graph->nodes;
+  int x = node->args[0], y = node->args[1];
+  switch (node->op) {
+  case GEMMEPI__OP_ADD:
+    return gemmepi__simplify_sum(graph, x, y);
+  case GEMMEPI__OP_SUB:
+    if (gemmepi__is_the_number(graph, y, 0))
+      return x;
+    if (gemmepi__is_the_number(graph, x, 0))
+      return gemmepi__negative(graph, y);
+    return gemmepi__is_op(graph, y, GEMMEPI__OP_NEG)
+        ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, nodes[y].args[0], -1)
+        : -1;
+  case GEMMEPI__OP_MUL:
+    return gemmepi__simplify_product(graph, node);
+  case GEMMEPI__OP_DIV:
+    if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+      return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, nodes[x].args[0], y, -1));
+    if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+      return x;
+    return gemmepi__select_outside(graph, node, 0);
+  case GEMMEPI__OP_NEG:
+    if (gemmepi__zero_branch(graph, x))
+      return gemmepi__negative_selection(graph, graph->nodes[x]);
+    if (gemmepi__is_op(graph, x, GEMMEPI__OP_SUB))
+      return gemmepi__make(graph, GEMMEPI__OP_SUB, nodes[x].args[1], nodes[x].args[0], -1);
+    return gemmepi__is_op(graph, x, GEMMEPI__OP_NEG) ? nodes[x].args[0] : -1;
+  case GEMMEPI__OP_SELECT:
+    return y == node->args[2] ? y : -1;
+  case GEMMEPI__OP_BOTH:
+    return gemmepi__is_the_number(graph, x, 0) && x == y ? x : -1;
+  case GEMMEPI__OP_FIRST:
+  case GEMMEPI__OP_SECOND:
+    return gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) ? nodes[x].args[node->op == GEMMEPI__OP_SECOND]
+        : -1;
+  default:
+    return -1;
+  }
+}
+
+/* >>nodes of nodes */
+
+/* The width of what an operation makes of these arguments; -1: they are of different widths. */
+static int gemmepi__joint_width(const gemmepi__graph *graph, const gemmepi__node *node) {
+  int i, width, joint = GEMMEPI__ANY;
+  for (i = 0; i < 3; i++) {
+    width = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
+    if (width && joint && width != joint)
+      return -1;
+    joint = width ? width : joint;
+  }
+  switch (node->op) {
+  case GEMMEPI__OP_FIRST:
+  case GEMMEPI__OP_SECOND:
+    return joint == GEMMEPI__NARROW ? -1 : joint ? (int)GEMMEPI__NARROW : (int)GEMMEPI__ANY;
+  case GEMMEPI__OP_BOTH:
+    return joint == GEMMEPI__WIDE ? -1 : GEMMEPI__WIDE;
+  case GEMMEPI__OP_UNIFORM:
+    return GEMMEPI__WIDE;
+  default:
+    return joint;
+  }
+}
+
+static int gemmepi__result_type(const gemmepi__graph *graph, const gemmepi__node *node) {
+  if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return graph->nodes[node->args[0]].type;
+  return gemmepi__operation_of(node->op)->traits & GEMMEPI__IS_TRUTH ? GEMMEPI__OF_TRUTH
+        : GEMMEPI__OF_NUMBERS;
+}
+
+/* The node with type and width filled in, or what it comes to. -1: there is no room, or an argument is -1; -2: widths differ. */
+static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
+  int width = gemmepi__joint_width(graph, node), found;
+  if (width < 0)
+    return -2;
+  if ((node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND) && width == GEMMEPI__ANY)
+    return node->args[0];
+  found = gemmepi__fold(graph, node);
+  if (found < 0 && graph->simplifies)
+    found = gemmepi__simplify_node(graph, node);
+  if (found >= 0)
+    return found;
+  node->width = (uint8_t)width;
+  node->type = (uint8_t)gemmepi__result_type(graph, node);
+  return gemmepi__intern(graph, node);
+}
+
+/* An operation of nodes that fit; -1: there is no room. */
+static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z) {
+  gemmepi__node node = gemmepi__node_of(op, x, y, z);
+  int least = gemmepi__operation_of(op)->least;
+  if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0))
+    return -1;
+  return gemmepi__finish(graph, &node);
+}
+/* The rules for the operands of a formula, before its text is looked at. */
+
+static int gemmepi__is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Of the name at the beginning of text; 0: there is none. */
+static size_t gemmepi__name_length(const char *text) {
+  size_t length = 0;
+  if (gemmepi__is_letter(text[0]))
+    while (gemmepi__is_letter(text[length]) || gemmepi__is_digit(text[length]))
+      length++;
+  return length;
+}
+
+/* Whether a name of that length, which need not end there, is this one. */
+static int gemmepi__is_name(const char *at, size_t length, const char *name) {
+  return strlen(name) == length && memcmp(at, name, length) == 0;
+}
+
+/* What formulas call the activation of a row: its name in small letters. */
+static const char *gemmepi__small_name(int row, char name[16]) {
+  const char *from = gemmepi__activations[row].name;
+  size_t i;
+  for (i = 0; from[i] && i < 15; i++)
+    name[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] - 'A' + 'a') : from[i];
+  name[i] = 0;
+  return name;
+}
+
+/* The row of an activation by that name, -1: none. NONE has no name here. */
+static int gemmepi__activation_called(const char *at, size_t length) {
+  char name[16];
+  int i;
+  for (i = 1; i < (int)GEMMEPI__COUNT(gemmepi__activations); i++)
+    if (gemmepi__is_name(at, length, gemmepi__small_name(i, name)))
+      return i;
+  return -1;
+}
+
+static int gemmepi__reduction_called(const char *at, size_t length) {
+  size_t i;
+  for (i = 1; i < GEMMEPI__COUNT(gemmepi__reductions); i++)
+    if (gemmepi__is_name(at, length, gemmepi__reductions[i].name))
+      return (int)i;
+  return 0;
+}
+
+static int gemmepi__index_called(const char *at, size_t length) {
+  int i;
+  for (i = 0; i < GEMMEPI__INDICES; i++)
+    if (gemmepi__is_name(at, length, gemmepi__index_names[i]))
+      return i;
+  return -1;
+}
+
+/* A function that is no activation, and how halves are made: the mode is that of the second names of left, right and pair. */
+static int gemmepi__function_called(const char *at, size_t length, int *mode) {
+  static const char *const second[] = {"even", "odd", "interleave"};
+  int op;
+  *mode = GEMMEPI__LEFT_RIGHT;
+  for (op = GEMMEPI__LEAVES; op < GEMMEPI__OPS; op++)
+    if (gemmepi__operation_of(op)->precedence == 9 && op != GEMMEPI__OP_ACTIVATE &&
+      op != GEMMEPI__OP_DERIVE && gemmepi__is_name(at, length, gemmepi__operation_of(op)->name))
+      return op;
+  *mode = GEMMEPI__EVEN_ODD;
+  for (op = 0; op < 3; op++)
+    if (gemmepi__is_name(at, length, second[op]))
+      return GEMMEPI__OP_FIRST + op;
+  return -1;
+}
+
+/* Whether a name stands for something of the language. */
+static int gemmepi__is_reserved(const char *at, size_t length) {
+  int mode;
+  return gemmepi__function_called(at, length, &mode) >= 0 || gemmepi__activation_called(at, length) >= 0 ||
+     (length > 2 && memcmp(at, "d_", 2) == 0 && gemmepi__activation_called(at + 2, length - 2) >= 0) ||
+     gemmepi__reduction_called(at, length) || gemmepi__index_called(at, length) >= 0;
+}
+
+static const char *gemmepi__value_name(const gemmepi__formula_desc *desc) {
+  return desc->value ? desc->value : "v";
+}
+
+static const char *gemmepi__result_name(const gemmepi__formula_desc *desc) {
+  return desc->result ? desc->result : "d";
+}
+
+/* Whether the formula is given a name, by what field. */
+static const char *gemmepi__who_is_called(const gemmepi__formula_desc *desc, const char *name, int before) {
+  int i;
+  if (!desc->without_value && strcmp(name, gemmepi__value_name(desc)) == 0)
+    return "the value";
+  if (!desc->without_result && strcmp(name, gemmepi__result_name(desc)) == 0)
+    return "the result";
+  for (i = 0; i < before; i++)
+    if (strcmp(name, desc->operands[i].name) == 0)
+      return "an operand before it";
+  return NULL;
+}
+
+static gemmepi_status gemmepi__check_given_name(const char *field, int index, const char *name) {
+  char where[64];
+  size_t length = name ? gemmepi__name_length(name) : 0;
+  snprintf(where, sizeof where, index < 0 ? "desc.%s" : "desc.%s[%d].name", field, index);
+  if (!name || length == 0 || name[length])
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit",
+      where, name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
+  if (length > GEMMEPI__FORMULA_NAME)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
+      (int)length, GEMMEPI__FORMULA_NAME);
+  if (gemmepi__is_reserved(name, length))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: take another", where, name);
+  return GEMMEPI_OK;
+}
+
+/* The dtypes of which an operand may be, as bits. */
+static unsigned gemmepi__types_of_operand(const gemmepi__formula_desc *desc, const gemmepi_operand *operand) {
+  unsigned whole = operand->output ? 0 : 1u << GEMMEPI_I32 | 1u << GEMMEPI_I64;
+  if (operand->kind == GEMMEPI_NUMBER)
+    return 1u << GEMMEPI_F64;
+  if (desc->accumulator == GEMMEPI_I32)
+    return whole | 1u << GEMMEPI_I32;
+  if (operand->output)
+    whole = 1u << GEMMEPI_I32; /* of row_argmax */
+  if (desc->accumulator == GEMMEPI_F64)
+    return whole | 1u << GEMMEPI_F64;
+  return whole | 1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 |
+     1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8;
+}
+
+static gemmepi_status gemmepi__check_type_of_operand(const gemmepi__formula_desc *desc, int i) {
+  const gemmepi_operand *operand = &desc->operands[i];
+  unsigned accepted = gemmepi__types_of_operand(desc, operand);
+  char names[96];
+  gemmepi__text text = gemmepi__text_in(names, sizeof names);
+  int dtype;
+  if (operand->dtype == GEMMEPI_DTYPE_DEFAULT || (gemmepi__dtype_is_known(operand->dtype) && accepted >> operand->dtype & 1))
+    return GEMMEPI_OK;
+  for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
+    if (accepted >> dtype & 1)
+      gemmepi__append(&text, "%s%s", text.length ? ", " : "", gemmepi__dtype((gemmepi_dtype)dtype)->name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.operands[%d].dtype (of %s) is %s (%d); accepted here: %s", i, operand->name,
+    gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype",
+    (int)operand->dtype, names);
+}
+
+/* What a field of an operand must not be, and what is accepted. */
+typedef struct gemmepi__field_rule {
+  int is_broken;
+  const char *field;
+  int64_t value;
+  const char *accepted;
+} gemmepi__field_rule;
+
+static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_desc *desc, int i) {
+  const gemmepi_operand *o = &desc->operands[i];
+  int has_rows = o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_FULL,
+    takes_scale = gemmepi__takes_scale(o->dtype);
+  int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
+    is_number = o->kind == GEMMEPI_NUMBER;
+  gemmepi__field_rule rules[9];
+  size_t r = 0;
+#define GEMMEPI__RULE(broken, name, words) \
+  rules[r].is_broken = (broken), rules[r].field = #name, rules[r].value = (int64_t)o->name, \
+  rules[r].accepted = words, r++
+  GEMMEPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind, "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
+  GEMMEPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_columns),
+    width, "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
+  GEMMEPI__RULE(o->output != 0 && (o->output != 1 || is_number), output, "accepted are 0 and 1, of a NUMBER 0 alone");
+  GEMMEPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate, "accepted are 0 and, of outputs, 1");
+  GEMMEPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld,
+    "accepted are 0 and, of FULL, the elements between two rows");
+  GEMMEPI__RULE(o->batch_stride < 0 || (o->batch_stride && is_number), batch_stride,
+    "it must not be negative, and of a NUMBER 0");
+  GEMMEPI__RULE(o->row_period < 0 || (o->row_period && (o->output || !has_rows)), row_period,
+    "accepted are 0 and, of inputs PER_ROW and FULL, a number of rows");
+  GEMMEPI__RULE(o->column_period < 0 || (o->column_period && (o->output || !has_columns)), column_period,
+    "accepted are 0 and, of inputs PER_COLUMN and FULL, a number of columns");
+  GEMMEPI__RULE(o->amax != 0 && (o->amax != 1 || !o->output || !takes_scale), amax,
+    "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
+#undef GEMMEPI__RULE
+  for (r = 0; r < GEMMEPI__COUNT(rules); r++)
+    if (rules[r].is_broken)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
+        rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
+  if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.operands[%d].scale.mode (of %s) is %d; accepted are 0 and, of E4M3, E5M2 and I8, GEMMEPI_SCALE_TENSOR (1)",
+    i, o->name, (int)o->scale.mode);
+}
+
+/* All that can be said without the text. */
+static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *desc) {
+  gemmepi_status status = GEMMEPI_OK;
+  const char *who;
+  int i;
+  if (!desc->text)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
+  if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__FORMULA_OPERANDS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
+      desc->operand_count, GEMMEPI__FORMULA_OPERANDS);
+  if (desc->operand_count && !desc->operands)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  if (!desc->without_value)
+    status = gemmepi__check_given_name("formula_value", -1, gemmepi__value_name(desc));
+  if (!status && !desc->without_result)
+    status = gemmepi__check_given_name("formula_result", -1, gemmepi__result_name(desc));
+  if (!status && !desc->without_value && !desc->without_result &&
+    strcmp(gemmepi__value_name(desc), gemmepi__result_name(desc)) == 0)
+    status =
+      gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula_value and desc.formula_result are both %s",
+        gemmepi__value_name(desc));
+  for (i = 0; i < desc->operand_count && !status; i++) {
+    status = gemmepi__check_given_name("operands", i, desc->operands[i].name);
+    who = status ? NULL : gemmepi__who_is_called(desc, desc->operands[i].name, i);
+    if (who)
+      status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].name is %s, as %s is called",
+        i, desc->operands[i].name, who);
+    if (!status)
+      status = gemmepi__check_fields_of_operand(desc, i);
+    if (!status)
+      status = gemmepi__check_type_of_operand(desc, i);
+  }
+  return status;
+}
+/* Text to graph. The first mistake ends it, with a sentence that tells where. */
+
+typedef struct gemmepi__local {
+  const char *name;
+  int16_t length, node;
+} gemmepi__local;
+
+typedef struct gemmepi__parser {
+  gemmepi__graph *graph;
+  const char *text;
+  size_t at, token; /* where the next character is, and where the last token began */
+  int depth;
+  int is_of_widths; /* the mistake is one that may be none for an n of the other width */
+  const int16_t *rule; /* of a derivative's rule: the nodes of x, y, z, r and g; else NULL */
+  int local_count;
+  gemmepi__local locals[GEMMEPI__FORMULA_CHARACTERS / 4];
+} gemmepi__parser;
+
+/* Notes "desc.formula, column 17: " and the rest; -1. */
+GEMMEPI__PRINTF(3, 4)
+static int gemmepi__refuse(const gemmepi__parser *p, size_t at, const char *format, ...) {
+  char what[512], line[32] = "";
+  size_t i, start = 0;
+  int lines = 1;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  for (i = 0; i < at; i++)
+    if (p->text[i] == '\n')
+      lines++, start = i + 1;
+  if (lines > 1)
+    snprintf(line, sizeof line, "line %d, ", lines);
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula, %scolumn %d: %s", line, (int)(at - start) + 1, what);
+  return -1;
+}
+
+/* >>tokens */
+
+/* Over blanks and comments, to the next token, whose place is noted. 0: a comment has no end. */
+static int gemmepi__skip_blanks(gemmepi__parser *p) {
+  const char *t = p->text;
+  for (;;) {
+    while (t[p->at] == ' ' || t[p->at] == '\t' || t[p->at] == '\n' || t[p->at] == '\r')
+      p->at++;
+    p->token = p->at;
+    if (t[p->at] != '/' || (t[p->at + 1] != '/' && t[p->at + 1] != '*'))
+      return 1;
+    if (t[p->at + 1] == '/') {
+      while (t[p->at] && t[p->at] != '\n')
+        p->at++;
+    } else {
+      const char *end = strstr(t + p->at + 2, "*/");
+      if (!end)
+        return 0;
+      p->at = (size_t)(end - t) + 2;
+    }
+  }
+}
+
+/* Takes this sign if it is the next token. */
+static int gemmepi__take(gemmepi__parser *p, const char *sign) {
+  size_t length = strlen(sign);
+  if (!gemmepi__skip_blanks(p) || strncmp(p->text + p->at, sign, length) != 0)
+    return 0;
+  p->at += length;
+  return 1;
+}
+
+/* What stands there, for a sentence. */
+static const char *gemmepi__found(const gemmepi__parser *p, char *room, size_t size) {
+  const char *at = p->text + p->token;
+  size_t length = gemmepi__name_length(at);
+  unsigned char c = (unsigned char)*at;
+  if (length == 0)
+    length = gemmepi__number_length(at);
+  if (c == 0)
+    snprintf(room, size, "the end");
+  else if (length)
+    snprintf(room, size, "%.*s", (int)(length > 60 ? 60 : length), at);
+  else if (c < 32 || c > 126)
+    snprintf(room, size, "the byte 0x%02x", c);
+  else
+    snprintf(room, size, "'%c'", c);
+  return room;
+}
+
+static int gemmepi__refuse_token(gemmepi__parser *p, const char *wanted) {
+  char room[72];
+  if (!gemmepi__skip_blanks(p))
+    return gemmepi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
+  return gemmepi__refuse(p, p->token, "%s is not expected here, but %s", gemmepi__found(p, room, sizeof room), wanted);
+}
+
+static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wanted) {
+  return gemmepi__take(p, sign) ? 0 : gemmepi__refuse_token(p, wanted);
+}
+
+/* >>nodes, with what is refused of them */
+
+static const char *gemmepi__width_in_words(const gemmepi__graph *graph, int width) {
+  if (width == graph->n_width)
+    return "n";
+  return width == GEMMEPI__WIDE ? "2 n" : "n / 2";
+}
+
+static int gemmepi__refuse_room(const gemmepi__parser *p, size_t at) {
+  return gemmepi__refuse(p, at, "the formula has more than %d operations", GEMMEPI__FORMULA_NODES);
+}
+
+static int gemmepi__refuse_widths(gemmepi__parser *p, size_t at, const gemmepi__node *node, const char *name) {
+  const gemmepi__graph *graph = p->graph;
+  const char *width[3];
+  int i, count = 0;
+  p->is_of_widths = 1;
+  if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return gemmepi__refuse(p, at, "%s takes a half of what is %s columns wide already; halves are not nested",
+      name, gemmepi__width_in_words(graph, GEMMEPI__NARROW));
+  if (node->op == GEMMEPI__OP_BOTH)
+    return gemmepi__refuse(p, at, "%s takes two halves; what is %s columns wide is none", name,
+      gemmepi__width_in_words(graph, GEMMEPI__WIDE));
+  for (i = 0; i < 3; i++)
+    if (node->args[i] >= 0 && graph->nodes[node->args[i]].width)
+      width[count++] = gemmepi__width_in_words(graph, graph->nodes[node->args[i]].width);
+  return gemmepi__refuse(p, at, "%s takes what is equally wide; one is %s columns wide, another %s (left, right, even and "
+    "odd are halves)", name, width[0], width[1] != width[0] ? width[1] : width[2]);
+}
+
+/* In I32 formulas. */
+static int gemmepi__goes_with_whole(const gemmepi__node *node) {
+  if (node->op == GEMMEPI__OP_ACTIVATE)
+    return gemmepi__activations[node->place].traits & GEMMEPI__OF_INTEGERS;
+  return gemmepi__operation_of(node->op)->traits & GEMMEPI__WHOLE_TOO;
+}
+
+/* An operation by the sign or name that stands at `at`; -1 with the sentence. */
+static int gemmepi__apply(gemmepi__parser *p, size_t at, const char *name, gemmepi__node *node) {
+  int made;
+  if (p->graph->desc->accumulator == GEMMEPI_I32 && !gemmepi__goes_with_whole(node))
+    return gemmepi__refuse(p, at, "%s does not go with results in I32; accepted are + - * min max relu, comparisons and ?:",
+      name);
+  made = gemmepi__finish(p->graph, node);
+  if (made == -2)
+    return gemmepi__refuse_widths(p, at, node, name);
+  return made >= 0 ? made : gemmepi__refuse_room(p, at);
+}
+
+static int gemmepi__leaf(gemmepi__parser *p, size_t at, int op, int place, int type, int width) {
+  gemmepi__node node = gemmepi__node_of(op, -1, -1, -1);
+  int made;
+  node.place = (int16_t)place;
+  node.type = (uint8_t)type;
+  node.width = (uint8_t)width;
+  made = gemmepi__intern(p->graph, &node);
+  return made >= 0 ? made : gemmepi__refuse_room(p, at);
+}
+
+/* Of operands; -1: wider than WIDE or narrower than NARROW. */
+static int gemmepi__width_of(const gemmepi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
+  int shift = width == GEMMEPI_WIDTH_HALF ? -1 : width == GEMMEPI_WIDTH_DOUBLE ? 1 : 0;
+  if (kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_FULL)
+    return GEMMEPI__ANY;
+  shift += graph->n_width;
+  return shift == GEMMEPI__NARROW || shift == GEMMEPI__WIDE ? shift : -1;
+}
+
+static int gemmepi__refuse_third_width(gemmepi__parser *p, size_t at, const gemmepi_operand *operand) {
+  p->is_of_widths = 1;
+  return gemmepi__refuse(p, at, "%s is %s columns wide, a third width beside %s; a formula has two at most",
+    operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
+    p->graph->n_width == GEMMEPI__WIDE ? "n and its halves" : "n and 2 n");
+}
+
+static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
+  gemmepi__graph *graph = p->graph;
+  const gemmepi_operand *operand = &graph->desc->operands[i];
+  int width = gemmepi__width_of(graph, operand->kind, operand->width);
+  int is_whole = operand->dtype == GEMMEPI_I64 || operand->dtype == GEMMEPI_I32 ||
+        (graph->desc->accumulator == GEMMEPI_I32 && operand->kind != GEMMEPI_NUMBER);
+  if (operand->output) {
+    if (graph->assigned[i].node < 0)
+      return gemmepi__refuse(p, at, "%s is an output and has no value yet; assign it first", operand->name);
+    if (graph->assigned[i].reduction)
+      return gemmepi__refuse(p, at, "%s is a reduction, which no later statement can read", operand->name);
+    return graph->assigned[i].node;
+  }
+  if (width < 0)
+    return gemmepi__refuse_third_width(p, at, operand);
+  return gemmepi__leaf(p, at, GEMMEPI__OP_OPERAND, i, is_whole ? GEMMEPI__OF_WHOLE : GEMMEPI__OF_NUMBERS, width);
+}
+
+/* What a name stands for; -1 with the sentence. */
+static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, size_t length) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  const char *letter;
+  int i, result = GEMMEPI__RESULT;
+  if (p->rule && length == 1 && (letter = strchr("xyzrg", name[0])) != NULL)
+    return p->rule[letter - "xyzrg"];
+  for (i = p->local_count - 1; i >= 0; i--)
+    if ((size_t)p->locals[i].length == length && memcmp(p->locals[i].name, name, length) == 0)
+      return p->locals[i].node;
+  if (!desc->without_value && gemmepi__is_name(name, length, gemmepi__value_name(desc)))
+    return gemmepi__leaf(p, at, GEMMEPI__OP_VALUE, 0, GEMMEPI__OF_NUMBERS, p->graph->n_width);
+  if (!desc->without_result && gemmepi__is_name(name, length, gemmepi__result_name(desc)))
+    return p->graph->assigned[result].node >= 0
+        ? p->graph->assigned[result].node
+        : gemmepi__refuse(p, at, "%s has no value yet; assign it first", gemmepi__result_name(desc));
+  for (i = 0; i < desc->operand_count; i++)
+    if (gemmepi__is_name(name, length, desc->operands[i].name))
+      return gemmepi__read_operand(p, at, i);
+  i = gemmepi__index_called(name, length);
+  if (i >= 0)
+    return gemmepi__leaf(p, at, GEMMEPI__OP_INDEX, i, GEMMEPI__OF_WHOLE,
+      i == GEMMEPI__INDEX_COLUMN ? GEMMEPI__WIDE : GEMMEPI__ANY);
+  if (gemmepi__is_reserved(name, length))
+    return gemmepi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
+  return gemmepi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it",
+    (int)(length > 60 ? 60 : length), name);
+}
+
+/* >>expressions */
+
+static int gemmepi__expression(gemmepi__parser *p, int precedence);
+
+static int gemmepi__deeper(gemmepi__parser *p) {
+  if (++p->depth <= GEMMEPI__FORMULA_DEPTH)
+    return 0;
+  return gemmepi__refuse(p, p->token, "more than %d expressions lie within one another; name some of them",
+    GEMMEPI__FORMULA_DEPTH);
+}
+
+/* A function, where it stands and its arguments: up to four, of which the fourth is refused by the count. */
+typedef struct gemmepi__call {
+  size_t at, places[4];
+  char name[24];
+  int op, mode, row, count;
+  int16_t args[4];
+} gemmepi__call;
+
+/* '(' has been taken. */
+static int gemmepi__parse_arguments(gemmepi__parser *p, gemmepi__call *call) {
+  int node;
+  if (gemmepi__take(p, ")"))
+    return 0;
+  for (;;) {
+    gemmepi__skip_blanks(p);
+    if (call->count < 4)
+      call->places[call->count] = p->token;
+    node = gemmepi__expression(p, 1);
+    if (node < 0)
+      return -1;
+    if (call->count < 4)
+      call->args[call->count] = (int16_t)node;
+    call->count++;
+    if (gemmepi__take(p, ")"))
+      return 0;
+    if (gemmepi__want(p, ",", "a comma or the ')' of the function's arguments") < 0)
+      return -1;
+  }
+}
+
+static int gemmepi__refuse_count(const gemmepi__parser *p, const gemmepi__call *call, int least, int most) {
+  static const char *const takes[] = {"no value", "one value", "two values", "three values"};
+  static const char *const is_given[] = {"none is", "one is", "two are", "three are", "more are"};
+  const char *given = is_given[call->count > 4 ? 4 : call->count];
+  if (least == most)
+    return gemmepi__refuse(p, call->at, "%s takes %s, %s given", call->name, takes[most], given);
+  return gemmepi__refuse(p, call->at, "%s takes %s, or %s with its parameter; %s given", call->name,
+    takes[least], takes[most], given);
+}
+
+/* A group's width, the last argument of left, right and pair. */
+static int gemmepi__take_group(gemmepi__parser *p, size_t at, int node, double *group) {
+  double w = node >= 0 && gemmepi__is_number(p->graph, node) ? p->graph->nodes[node].number : 0;
+  if (!(w >= 2 && w <= 1073741824 && floor(w / 2) * 2 == w))
+    return gemmepi__refuse(p, at, "a group's width is an even number from 2 to 2^30");
+  *group = w;
+  return 0;
+}
+
+static int gemmepi__set_mode(gemmepi__parser *p, size_t at, int mode, double group) {
+  gemmepi__graph *graph = p->graph;
+  if (graph->mode && (graph->mode != mode || (double)graph->group != group))
+    return gemmepi__refuse(p, at, "halves of two kinds are in one formula: %s%s before, others here",
+      graph->mode == GEMMEPI__EVEN_ODD ? "even and odd" : "left and right", graph->group ? " of groups" : "");
+  graph->mode = mode;
+  graph->group = (int64_t)group;
+  return 0;
+}
+
+static int gemmepi__call_of_halves(gemmepi__parser *p, const gemmepi__call *call) {
+  gemmepi__node node;
+  double group = 0;
+  int wanted = call->op == GEMMEPI__OP_BOTH ? 2 : 1;
+  if (call->count == wanted + 1 && call->mode == GEMMEPI__LEFT_RIGHT) {
+    if (gemmepi__take_group(p, call->places[wanted], call->args[wanted], &group) < 0)
+      return -1;
+  } else if (call->count != wanted) {
+    return gemmepi__refuse_count(p, call, wanted, wanted);
+  }
+  if (gemmepi__set_mode(p, call->at, call->mode, group) < 0)
+    return -1;
+  node = gemmepi__node_of(call->op, call->args[0], wanted == 2 ? call->args[1] : -1, -1);
+  return gemmepi__apply(p, call->at, call->name, &node);
+}
+
+static int gemmepi__call_of_activation(gemmepi__parser *p, const gemmepi__call *call) {
+  gemmepi__node node = gemmepi__node_of(call->op, call->args[0], call->args[1], -1);
+  double parameter = gemmepi__activations[call->row].parameter;
+  int most = parameter != 0 ? 2 : 1;
+  if (call->count < 1 || call->count > most)
+    return gemmepi__refuse_count(p, call, 1, most);
+  node.place = (int16_t)call->row;
+  if (call->count < most)
+    node.args[1] = (int16_t)gemmepi__number(p->graph, parameter);
+  if (call->count < most && node.args[1] < 0)
+    return gemmepi__refuse_room(p, call->at);
+  return gemmepi__apply(p, call->at, call->name, &node);
+}
+
+static int gemmepi__check_uniform(gemmepi__parser *p, const gemmepi__call *call) {
+  const gemmepi__node *seed = &p->graph->nodes[call->args[0]], *i = &p->graph->nodes[call->args[1]];
+  const gemmepi_operand *operands = p->graph->desc->operands;
+  int is_good = i->op == GEMMEPI__OP_NUMBER && i->number >= 0 && i->number <= 4294967295.0 &&
+        floor(i->number) == i->number;
+  if (seed->op != GEMMEPI__OP_OPERAND || operands[seed->place].kind != GEMMEPI_SCALAR ||
+    operands[seed->place].dtype != GEMMEPI_I64)
+    return gemmepi__refuse(p, call->places[0], "the seed of uniform is an operand of the kind SCALAR in I64");
+  if (i->op == GEMMEPI__OP_OPERAND)
+    is_good = i->type == GEMMEPI__OF_WHOLE && operands[i->place].kind == GEMMEPI_SCALAR;
+  return is_good ? 0
+        : gemmepi__refuse(p, call->places[1], "the second value of uniform is a whole number from 0 to 2^32 - 1 or an operand of "
+          "the kind SCALAR in I32 or I64");
+}
+
+/* What function has that name, which is one. */
+static void gemmepi__start_call(gemmepi__call *call, const char *text, size_t at, size_t length) {
+  size_t kept = length < sizeof call->name ? length : sizeof call->name - 1;
+  memset(call, 0, sizeof *call);
+  call->at = at;
+  memcpy(call->name, text + at, kept);
+  memset(call->args, -1, sizeof call->args); /* none */
+  call->op = gemmepi__function_called(text + at, length, &call->mode);
+  call->row = gemmepi__activation_called(text + at, length);
+  if (call->row >= 0) {
+    call->op = GEMMEPI__OP_ACTIVATE;
+  } else if (call->op < 0) {
+    call->op = GEMMEPI__OP_DERIVE;
+    call->row = gemmepi__activation_called(text + at + 2, length - 2);
+  }
+}
+
+/* A function whose '(' has been taken. */
+static int gemmepi__function(gemmepi__parser *p, size_t at, size_t length) {
+  const gemmepi__operation_of_formula *row;
+  gemmepi__call call;
+  gemmepi__node node;
+  gemmepi__start_call(&call, p->text, at, length);
+  if (gemmepi__parse_arguments(p, &call) < 0)
+    return -1;
+  if (call.row >= 0)
+    return gemmepi__call_of_activation(p, &call);
+  if (call.op >= GEMMEPI__OP_FIRST)
+    return gemmepi__call_of_halves(p, &call);
+  row = gemmepi__operation_of(call.op);
+  if (call.count < row->least || call.count > row->most)
+    return gemmepi__refuse_count(p, &call, row->least, row->most);
+  if (call.op == GEMMEPI__OP_UNIFORM && gemmepi__check_uniform(p, &call) < 0)
+    return -1;
+  node = gemmepi__node_of(call.op, call.args[0], call.args[1], call.args[2]);
+  return gemmepi__apply(p, at, call.name, &node);
+}
+
+static int gemmepi__literal(gemmepi__parser *p, size_t length) {
+  gemmepi_dtype accumulator = p->graph->desc->accumulator;
+  size_t at = p->at;
+  double number;
+  int node;
+  if (length >= 1000)
+    return gemmepi__refuse(p, at, "the number has %d characters; at most 999 are accepted", (int)length);
+  number = gemmepi__number_of(p->text + at, length);
+  p->at += length;
+  if (gemmepi__is_letter(p->text[p->at]) || p->text[p->at] == '.')
+    return gemmepi__refuse(p, at, "the number ends in what is none; accepted are digits, a point and an exponent");
+  if (accumulator == GEMMEPI_I32 && !(number <= 2147483648.0 && floor(number) == number))
+    return gemmepi__refuse(p, at, "with results in I32 numbers are whole and at most 2147483648");
+  if (number > (accumulator == GEMMEPI_F64 ? DBL_MAX : FLT_MAX))
+    return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s", accumulator == GEMMEPI_F64 ? "F64" : "F32",
+      accumulator == GEMMEPI_F64 ? "1.7976931348623157e308" : "3.4028234663852886e38");
+  node = gemmepi__number(p->graph, number);
+  return node >= 0 ? node : gemmepi__refuse_room(p, at);
+}
+
+/* A number, a name, a function or parentheses. */
+static int gemmepi__primary(gemmepi__parser *p) {
+  size_t at, length;
+  int node;
+  if (gemmepi__take(p, "(")) {
+    node = gemmepi__expression(p, 1);
+    return node < 0 || gemmepi__want(p, ")", "a ')' or an operator") < 0 ? -1 : node;
+  }
+  at = p->token;
+  length = gemmepi__number_length(p->text + at);
+  if (length)
+    return gemmepi__literal(p, length);
+  length = gemmepi__name_length(p->text + at);
+  if (length == 0)
+    return gemmepi__refuse_token(p, "a number, a name, a function or '('");
+  if (gemmepi__reduction_called(p->text + at, length))
+    return gemmepi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
+      (int)length, p->text + at);
+  p->at += length;
+  if (!gemmepi__take(p, "("))
+    return gemmepi__read_name(p, at, p->text + at, length);
+  if (!gemmepi__is_reserved(p->text + at, length) || gemmepi__index_called(p->text + at, length) >= 0)
+    return gemmepi__refuse(p, at, "%.*s is not the name of a function", (int)(length > 60 ? 60 : length), p->text + at);
+  return gemmepi__function(p, at, length);
+}
+
+static int gemmepi__unary(gemmepi__parser *p) {
+  gemmepi__node node;
+  size_t at;
+  int x, is_not = gemmepi__take(p, "!");
+  if (is_not && p->text[p->at] == '=')
+    p->at--, is_not = 0;
+  if (!is_not && !gemmepi__take(p, "-"))
+    return gemmepi__primary(p);
+  at = p->token;
+  if (gemmepi__deeper(p) < 0)
+    return -1;
+  x = gemmepi__unary(p);
+  p->depth--;
+  node = gemmepi__node_of(is_not ? GEMMEPI__OP_NOT : GEMMEPI__OP_NEG, x, -1, -1);
+  return x < 0 ? -1 : gemmepi__apply(p, at, is_not ? "!" : "-", &node);
+}
+
+/* The operator of two values that stands next, of at least this precedence; -1: none does. */
+static int gemmepi__next_operator(gemmepi__parser *p, int precedence) {
+  static const uint8_t longest_first[] = {
+    GEMMEPI__OP_OR, GEMMEPI__OP_AND, GEMMEPI__OP_EQ,  GEMMEPI__OP_NE,  GEMMEPI__OP_LE,  GEMMEPI__OP_GE,
+    GEMMEPI__OP_LT, GEMMEPI__OP_GT,  GEMMEPI__OP_ADD, GEMMEPI__OP_SUB, GEMMEPI__OP_MUL, GEMMEPI__OP_DIV};
+  size_t i;
+  for (i = 0; i < sizeof longest_first; i++) {
+    const gemmepi__operation_of_formula *row = gemmepi__operation_of(longest_first[i]);
+    if (gemmepi__take(p, row->name)) {
+      if (row->precedence >= precedence)
+        return longest_first[i];
+      p->at = p->token;
+      return -1;
+    }
+  }
+  return -1;
+}
+
+/* c ? a : b, of which c has been read and '?' taken */
+static int gemmepi__selection(gemmepi__parser *p, size_t at, int c) {
+  gemmepi__node node;
+  int a, b;
+  a = gemmepi__expression(p, 1);
+  if (a < 0 || gemmepi__want(p, ":", "the ':' of c ? a : b") < 0)
+    return -1;
+  b = gemmepi__expression(p, 1);
+  node = gemmepi__node_of(GEMMEPI__OP_SELECT, c, a, b);
+  return b < 0 ? -1 : gemmepi__apply(p, at, "?:", &node);
+}
+
+static int gemmepi__expression(gemmepi__parser *p, int precedence) {
+  gemmepi__node node;
+  int x, y, op;
+  size_t at;
+  gemmepi__skip_blanks(p);
+  if (precedence == 1 && gemmepi__deeper(p) < 0) /* operators nest eight deep at most */
+    return -1;
+  x = gemmepi__unary(p);
+  while (x >= 0 && (op = gemmepi__next_operator(p, precedence)) >= 0) {
+    at = p->token;
+    y = gemmepi__expression(p, gemmepi__operation_of(op)->precedence + 1);
+    if (y < 0)
+      return -1;
+    node = gemmepi__node_of(op, x, y, -1);
+    x = gemmepi__apply(p, at, gemmepi__operation_of(op)->name, &node);
+  }
+  if (x >= 0 && precedence == 1 && gemmepi__take(p, "?"))
+    x = gemmepi__selection(p, p->token, x);
+  p->depth -= precedence == 1;
+  return x;
+}
+
+/* >>statements */
+
+/* An output: the number of the operand, or the last, D. */
+typedef struct gemmepi__assignment {
+  size_t at, length;
+  int output; /* -1: a name of the formula's own */
+} gemmepi__assignment;
+
+static int gemmepi__check_new_name(gemmepi__parser *p, const gemmepi__assignment *target) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  const char *name = p->text + target->at;
+  int i, length = (int)(target->length > 60 ? 60 : target->length);
+  if (gemmepi__is_reserved(name, target->length))
+    return gemmepi__refuse(p, target->at, "%.*s is a name of the language: take another", length, name);
+  if (!desc->without_value && gemmepi__is_name(name, target->length, gemmepi__value_name(desc)))
+    return gemmepi__refuse(p, target->at, "%.*s is the value and cannot be assigned", length, name);
+  for (i = 0; i < p->local_count; i++)
+    if ((size_t)p->locals[i].length == target->length && memcmp(p->locals[i].name, name, target->length) == 0)
+      return gemmepi__refuse(p, target->at, "%.*s has a value already; a name is given one once", length, name);
+  if ((length > 2 && memcmp(name, "d_", 2) == 0) || (length > 3 && memcmp(name, "dy_", 3) == 0))
+    return gemmepi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands alone", length, name);
+  return 0;
+}
+
+static int gemmepi__parse_target(gemmepi__parser *p, gemmepi__assignment *target) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  const char *name;
+  int i;
+  gemmepi__skip_blanks(p);
+  target->at = p->token;
+  name = p->text + target->at;
+  target->length = gemmepi__name_length(name);
+  target->output = -1;
+  if (target->length == 0)
+    return gemmepi__refuse_token(p, "a statement: name = expression");
+  p->at += target->length;
+  if (!desc->without_result && gemmepi__is_name(name, target->length, gemmepi__result_name(desc)))
+    target->output = GEMMEPI__RESULT;
+  for (i = 0; i < desc->operand_count; i++)
+    if (gemmepi__is_name(name, target->length, desc->operands[i].name))
+      target->output = i;
+  if (target->output < 0)
+    return gemmepi__check_new_name(p, target);
+  if (target->output < GEMMEPI__RESULT && !desc->operands[target->output].output)
+    return gemmepi__refuse(p, target->at, "%s is an input; to assign it set desc.operands[%d].output to 1",
+      desc->operands[target->output].name, target->output);
+  if (p->graph->assigned[target->output].node >= 0)
+    return gemmepi__refuse(p, target->at, "%.*s has a value already; a name is given one once", (int)target->length, name);
+  return 0;
+}
+
+/* Whether an output of this kind, width and type takes the expression. */
+static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignment *target, int node, int reduction) {
+  const gemmepi__graph *graph = p->graph;
+  const gemmepi_operand *o;
+  const gemmepi__reduction *of = &gemmepi__reductions[reduction];
+  int width = graph->nodes[node].width, wanted;
+  if (target->output == GEMMEPI__RESULT)
+    return reduction ? gemmepi__refuse(p, target->at, "%s is a matrix and cannot be a reduction; assign that "
+      "to an output operand", gemmepi__result_name(graph->desc))
+        : 0;
+  o = &graph->desc->operands[target->output];
+  if (o->kind != of->kind)
+    return gemmepi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
+      o->name, gemmepi__kind_names[o->kind], reduction ? of->name : "no reduction",
+      reduction ? ", which is for others" : "", gemmepi__kind_names[o->kind],
+      o->kind == GEMMEPI_FULL         ? "what is no reduction" : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on"
+      : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on" : "all_sum and all_max");
+  wanted = gemmepi__width_of(graph, o->kind, o->width);
+  if (wanted < 0)
+    return gemmepi__refuse_third_width(p, target->at, o);
+  if (width && wanted && width != wanted) {
+    p->is_of_widths = 1;
+    return gemmepi__refuse(p, target->at, "%s is %s columns wide, but what it is assigned is %s", o->name,
+      gemmepi__width_in_words(graph, wanted), gemmepi__width_in_words(graph, width));
+  }
+  if (o->accumulate && (!reduction || of->op != GEMMEPI__REDUCE_SUM))
+    return gemmepi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
+  if (graph->desc->accumulator != GEMMEPI_I32 && o->dtype != GEMMEPI_DTYPE_DEFAULT &&
+    (o->dtype == GEMMEPI_I32) != (of->op == GEMMEPI__REDUCE_ARGMAX))
+    return gemmepi__refuse(p, target->at, "%s is in %s; row_argmax, and nothing else, is in I32", o->name,
+      gemmepi__dtype(o->dtype)->name);
+  return 0;
+}
+
+/* reduction ( expression ), the whole right side */
+static int gemmepi__right_side(gemmepi__parser *p, const gemmepi__assignment *target, int *reduction) {
+  size_t at, length;
+  int node;
+  gemmepi__skip_blanks(p);
+  at = p->token;
+  length = gemmepi__name_length(p->text + at);
+  *reduction = gemmepi__reduction_called(p->text + at, length);
+  if (!*reduction)
+    return gemmepi__expression(p, 1);
+  if (p->graph->desc->accumulator == GEMMEPI_I32)
+    return gemmepi__refuse(p, at, "there are no reductions with results in I32");
+  if (target->output < 0)
+    return gemmepi__refuse(p, at, "%.*s is assigned to outputs alone; %.*s is none", (int)length,
+      p->text + at, (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
+  p->at += length;
+  if (gemmepi__want(p, "(", "the '(' of a reduction") < 0)
+    return -1;
+  node = gemmepi__expression(p, 1);
+  if (node < 0 || gemmepi__want(p, ")", "the ')' of the reduction, which takes one value") < 0)
+    return -1;
+  if (!gemmepi__take(p, ";") && p->text[p->token])
+    return gemmepi__refuse(p, p->token, "a reduction is the whole right side of its statement");
+  p->at = p->token;
+  return node;
+}
+
+static int gemmepi__statement(gemmepi__parser *p) {
+  gemmepi__assignment target;
+  gemmepi__local *local;
+  int node, reduction;
+  if (gemmepi__parse_target(p, &target) < 0 || gemmepi__want(p, "=", "the '=' of a statement: name = expression") < 0)
+    return -1;
+  node = gemmepi__right_side(p, &target, &reduction);
+  if (node < 0)
+    return -1;
+  if (target.output < 0) {
+    local = &p->locals[p->local_count++];
+    local->name = p->text + target.at;
+    local->length = (int16_t)target.length;
+    local->node = (int16_t)node;
+    if (p->graph->names[node] < 0)
+      p->graph->names[node] = (int)target.at;
+    return 0;
+  }
+  if (gemmepi__check_assignment(p, &target, node, reduction) < 0)
+    return -1;
+  p->graph->assigned[target.output].node = (int16_t)node;
+  p->graph->assigned[target.output].reduction = (int16_t)reduction;
+  return 0;
+}
+
+static int gemmepi__check_all_assigned(const gemmepi__parser *p) {
+  const gemmepi__formula_desc *desc = p->graph->desc;
+  int i, any = p->graph->assigned[GEMMEPI__RESULT].node >= 0;
+  for (i = 0; i < desc->operand_count; i++) {
+    any = any || desc->operands[i].output;
+    if (desc->operands[i].output && p->graph->assigned[i].node < 0)
+      return gemmepi__refuse(p, p->at, "the formula ends, and %s, an output, has not been assigned", desc->operands[i].name);
+  }
+  if (any)
+    return 0;
+  return gemmepi__refuse(p, p->at, "the formula ends and has assigned no output%s%s",
+    desc->without_result ? "" : ": neither an operand nor ", desc->without_result ? "" : gemmepi__result_name(desc));
+}
+
+static int gemmepi__parse_statements(gemmepi__parser *p) {
+  for (;;) {
+    while (gemmepi__take(p, ";"))
+      ;
+    if (!gemmepi__skip_blanks(p))
+      return gemmepi__refuse_token(p, "");
+    if (!p->text[p->at])
+      return gemmepi__check_all_assigned(p);
+    if (gemmepi__statement(p) < 0)
+      return -1;
+    if (!gemmepi__take(p, ";") && p->text[p->token])
+      return gemmepi__refuse_token(p, "an operator or the ';' between statements");
+  }
+}
+
+static const gemmepi__reduction *gemmepi__reduction_of(const gemmepi__graph *graph, int output) {
+  return &gemmepi__reductions[graph->assigned[output].reduction];
+}
+
+/* What an operand's dtype 0 stands for. */
+static gemmepi_dtype gemmepi__dtype_of_operand(const gemmepi__graph *graph, int i) {
+  const gemmepi_operand *operand = &graph->desc->operands[i];
+  const gemmepi__formula_desc *desc = graph->desc;
+  if (operand->dtype)
+    return operand->dtype;
+  if (operand->kind == GEMMEPI_NUMBER)
+    return GEMMEPI_F64;
+  if (graph->assigned[i].reduction)
+    return gemmepi__reduction_of(graph, i)->op == GEMMEPI__REDUCE_ARGMAX ? GEMMEPI_I32
+       : desc->accumulator == GEMMEPI_F64                            ? GEMMEPI_F64
+        : GEMMEPI_F32;
+  return gemmepi__is_fp8(desc->d) ? GEMMEPI_BF16 : desc->d;
+}
+
+static void gemmepi__start_parser(gemmepi__parser *p, gemmepi__graph *graph, const char *text) {
+  p->graph = graph;
+  p->text = text;
+  p->at = p->token = 0;
+  p->depth = p->is_of_widths = p->local_count = 0;
+  p->rule = NULL;
+}
+
+/* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, half of it. */
+static gemmepi_status gemmepi__parse(gemmepi__parser *p, gemmepi__graph *graph, const gemmepi__formula_desc *desc) {
+  static const int widths[] = {GEMMEPI__WIDE, GEMMEPI__NARROW, GEMMEPI__WIDE};
+  gemmepi_status status = gemmepi__check_formula_desc(desc);
+  size_t reached[3];
+  int turn;
+  if (status)
+    return status;
+  if (strlen(desc->text) > GEMMEPI__FORMULA_CHARACTERS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula has %llu characters; at most %d are accepted",
+      (gemmepi__ull)strlen(desc->text), GEMMEPI__FORMULA_CHARACTERS);
+  for (turn = 0; turn < 3; turn++) {
+    gemmepi__clear_graph(graph, desc, widths[turn]);
+    gemmepi__start_parser(p, graph, desc->text);
+    if (gemmepi__parse_statements(p) == 0)
+      return GEMMEPI_OK;
+    reached[turn] = p->at;
+    if ((turn == 0 && !p->is_of_widths) || (turn == 1 && reached[1] > reached[0]))
+      break;
+  }
+  return GEMMEPI_INVALID_ARGUMENT;
+}
+/* A graph written out as a formula again. */
+
+enum {
+  GEMMEPI__PRINT_DEPTH = 20, /* of expressions within one another, before one is given a name */
+  GEMMEPI__BY_OUTPUT = 10000, /* labels from here on are of outputs, which a statement assigns */
+  GEMMEPI__BY_OPERAND = 20000 /* and these of operands that are read in the node's place */
+};
+
+typedef struct gemmepi__printed_output {
+  char name[GEMMEPI__FORMULA_NAME + 4];
+  int node, reduction;
+} gemmepi__printed_output;
+
+typedef struct gemmepi__printer {
+  gemmepi__text *out;
+  const gemmepi__node *nodes;
+  int count, mode, output_count;
+  int64_t group;
+  const char *between; /* statements */
+  const char *value, *names[GEMMEPI__FORMULA_OPERANDS + 1]; /* the last is D's; NULL: none */
+  const char *text; /* of locals that have a name there; NULL: none */
+  const int *places;
+  gemmepi__printed_output outputs[GEMMEPI__FORMULA_OPERANDS + 1];
+  int16_t labels[GEMMEPI__GRAPH_NODES]; /* 0: within others; else t1, t2 ..., or as above */
+  int16_t uses[GEMMEPI__GRAPH_NODES]; /* 0: not needed */
+  uint8_t depth[GEMMEPI__GRAPH_NODES];
+} gemmepi__printer;
+
+/* >>which nodes have names */
+
+static int gemmepi__is_leaf(const gemmepi__printer *p, int node) {
+  return p->nodes[node].op < GEMMEPI__LEAVES || p->labels[node] >= GEMMEPI__BY_OPERAND;
+}
+
+/* labels are 0, but for those of operands */
+static void gemmepi__count_uses(gemmepi__printer *p) {
+  int i, a;
+  memset(p->uses, 0, sizeof p->uses);
+  for (i = 0; i < p->output_count; i++)
+    p->uses[p->outputs[i].node]++;
+  for (i = p->count - 1; i >= 0; i--)
+    for (a = 0; a < 3 && p->uses[i] && !gemmepi__is_leaf(p, i); a++)
+      if (p->nodes[i].args[a] >= 0)
+        p->uses[p->nodes[i].args[a]]++;
+}
+
+static void gemmepi__label_nodes(gemmepi__printer *p) {
+  int i, a, number = 0;
+  for (i = p->output_count - 1; i >= 0; i--)
+    if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
+      p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
+  for (i = 0; i < p->count; i++) {
+    p->depth[i] = 1;
+    if (!p->uses[i] || gemmepi__is_leaf(p, i))
+      continue;
+    for (a = 0; a < 3; a++)
+      if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
+        p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
+    if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
+      p->labels[i] = (int16_t)++number;
+  }
+}
+
+/* Whether a local's name, which ends where it has no more letters, is another's already. */
+static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t length) {
+  int i;
+  if ((p->value && gemmepi__is_name(name, length, p->value)) || gemmepi__is_name(name, length, "dy") ||
+    gemmepi__is_name(name, length, "d"))
+    return 1;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (p->names[i] && gemmepi__is_name(name, length, p->names[i]))
+      return 1;
+  for (i = 0; i < p->output_count; i++)
+    if (gemmepi__is_name(name, length, p->outputs[i].name))
+      return 1;
+  for (i = 0; i < p->count && p->places; i++)
+    if (p->places[i] >= 0 && p->text + p->places[i] != name && gemmepi__name_length(p->text + p->places[i]) == length &&
+      memcmp(p->text + p->places[i], name, length) == 0)
+      return 1;
+  return 0;
+}
+
+/* t1 and so on, with a line below where that is somebody's. */
+static void gemmepi__print_local(const gemmepi__printer *p, int node) {
+  char name[32];
+  size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
+  int lines = 0;
+  if (length && !gemmepi__is_taken(p, p->text + p->places[node], length)) {
+    gemmepi__append(p->out, "%.*s", (int)length, p->text + p->places[node]);
+    return;
+  }
+  do
+    snprintf(name, sizeof name, "t%.*s%d", lines++, "________________", p->labels[node]);
+  while (lines < 16 && gemmepi__is_taken(p, name, strlen(name)));
+  gemmepi__append(p->out, "%s", name);
+}
+
+/* >>expressions */
+
+static void gemmepi__print_expression(const gemmepi__printer *p, int node, int precedence);
+
+static void gemmepi__print_leaf(const gemmepi__printer *p, const gemmepi__node *node, int precedence) {
+  char number[GEMMEPI__NUMBER_SIZE];
+  switch (node->op) {
+  case GEMMEPI__OP_NUMBER:
+    gemmepi__print_number(number, node->number);
+    gemmepi__append(p->out, number[0] == '-' && precedence > 8 ? "(%s)" : "%s", number);
+    break;
+  case GEMMEPI__OP_VALUE:
+    gemmepi__append(p->out, "%s", p->value);
+    break;
+  case GEMMEPI__OP_OPERAND:
+    gemmepi__append(p->out, "%s", p->names[node->place]);
+    break;
+  case GEMMEPI__OP_INDEX:
+    gemmepi__append(p->out, "%s", gemmepi__index_names[node->place]);
+    break;
+  default: /* an upstream */
+    if (node->place == GEMMEPI__RESULT)
+      gemmepi__append(p->out, "dy");
+    else
+      gemmepi__append(p->out, "dy_%s", p->names[node->place]);
+  }
+}
+
+static void gemmepi__print_function_name(const gemmepi__printer *p, const gemmepi__node *node) {
+  static const char *const second[] = {"even", "odd", "interleave"};
+  char small[16] = "";
+  if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+    gemmepi__small_name(node->place, small);
+  gemmepi__append(p->out, "%s%s", node->op >= GEMMEPI__OP_FIRST && p->mode == GEMMEPI__EVEN_ODD
+    ? second[node->op - GEMMEPI__OP_FIRST] : gemmepi__operation_of(node->op)->name, small);
+}
+
+/* The parameter of an activation that has the one it has unless given, is not written. */
+static int gemmepi__goes_without_saying(const gemmepi__printer *p, const gemmepi__node *node, int argument) {
+  const gemmepi__node *parameter = &p->nodes[node->args[argument]];
+  return argument == 1 && (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE) &&
+     parameter->op == GEMMEPI__OP_NUMBER &&
+     parameter->number == gemmepi__activations[node->place].parameter;
+}
+
+static void gemmepi__print_call(const gemmepi__printer *p, const gemmepi__node *node) {
+  int a;
+  gemmepi__print_function_name(p, node);
+  for (a = 0; a < 3 && node->args[a] >= 0 && !gemmepi__goes_without_saying(p, node, a); a++) {
+    gemmepi__append(p->out, a ? ", " : "(");
+    gemmepi__print_expression(p, node->args[a], 1);
+  }
+  if (node->op >= GEMMEPI__OP_FIRST && p->group)
+    gemmepi__append(p->out, ", %lld", (long long)p->group);
+  gemmepi__append(p->out, ")");
+}
+
+static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__node *node, int precedence) {
+  const gemmepi__operation_of_formula *row = gemmepi__operation_of(node->op);
+  if (row->precedence == 9) {
+    gemmepi__print_call(p, node);
+    return;
+  }
+  if (row->precedence < precedence)
+    gemmepi__append(p->out, "(");
+  if (node->op == GEMMEPI__OP_SELECT) {
+    gemmepi__print_expression(p, node->args[0], 2);
+    gemmepi__append(p->out, " ? ");
+    gemmepi__print_expression(p, node->args[1], 1);
+    gemmepi__append(p->out, " : ");
+    gemmepi__print_expression(p, node->args[2], 1);
+  } else if (row->least == 1) {
+    gemmepi__append(p->out, "%s", row->name);
+    gemmepi__print_expression(p, node->args[0], 9);
+  } else {
+    gemmepi__print_expression(p, node->args[0], row->precedence);
+    gemmepi__append(p->out, " %s ", row->name);
+    gemmepi__print_expression(p, node->args[1], row->precedence + 1);
+  }
+  if (row->precedence < precedence)
+    gemmepi__append(p->out, ")");
+}
+
+/* Of an expression, in parentheses where its operator binds less than precedence. */
+static void gemmepi__print_expression(const gemmepi__printer *p, int node, int precedence) {
+  int label = p->labels[node];
+  if (label >= GEMMEPI__BY_OPERAND)
+    gemmepi__append(p->out, "%s", p->names[label - GEMMEPI__BY_OPERAND]);
+  else if (label >= GEMMEPI__BY_OUTPUT)
+    gemmepi__append(p->out, "%s", p->outputs[label - GEMMEPI__BY_OUTPUT].name);
+  else if (label)
+    gemmepi__print_local(p, node);
+  else if (p->nodes[node].op < GEMMEPI__LEAVES)
+    gemmepi__print_leaf(p, &p->nodes[node], precedence);
+  else
+    gemmepi__print_operation(p, &p->nodes[node], precedence);
+}
+
+/* >>statements */
+
+/* All that has a name in the order of the graph, then the outputs that are left. */
+static void gemmepi__print_statements(gemmepi__printer *p) {
+  const char *between = "";
+  int i, node;
+  gemmepi__count_uses(p);
+  gemmepi__label_nodes(p);
+  for (i = 0; i < p->count; i++) {
+    int label = p->labels[i];
+    if (!p->uses[i] || !label || label >= GEMMEPI__BY_OPERAND)
+      continue;
+    gemmepi__append(p->out, "%s", between);
+    gemmepi__print_expression(p, i, 1);
+    gemmepi__append(p->out, " = ");
+    gemmepi__print_operation(p, &p->nodes[i], 1);
+    between = p->between;
+  }
+  for (i = 0; i < p->output_count; i++) {
+    const gemmepi__printed_output *output = &p->outputs[i];
+    node = output->node;
+    if (!output->reduction && p->labels[node] == GEMMEPI__BY_OUTPUT + i)
+      continue;
+    gemmepi__append(p->out, "%s%s = %s%s", between, output->name,
+      gemmepi__reductions[output->reduction].name, output->reduction ? "(" : "");
+    gemmepi__print_expression(p, node, 1);
+    gemmepi__append(p->out, output->reduction ? ")" : "");
+    between = p->between;
+  }
+}
+
+static void gemmepi__add_output(gemmepi__printer *p, const char *before, const char *name, int node, int reduction) {
+  gemmepi__printed_output *output = &p->outputs[p->output_count++];
+  snprintf(output->name, sizeof output->name, "%s%s", before, name);
+  output->node = node;
+  output->reduction = reduction;
+}
+/* Gradients of formulas, in reverse mode on the graph, as formulas. */
+
+enum { GEMMEPI__OF_VALUE = GEMMEPI__RESULT + 1, GEMMEPI__DERIVED_NAMES = 2 * GEMMEPI__FORMULA_OPERANDS + 2 };
+
+/* What has come together for a node: an expression as wide as what reads the node, which `width` tells where the expression itself does
+ not change along columns. node -1: nothing yet. */
+typedef struct gemmepi__adjoint {
+  int16_t node, width;
+} gemmepi__adjoint;
+
+typedef struct gemmepi__derivation {
+  gemmepi__formula_desc desc;
+  gemmepi__graph graph;
+  gemmepi__parser parser;
+  gemmepi__printer printer;
+  int given; /* nodes of the formula itself */
+  int wrt_count;
+  int16_t wrt[GEMMEPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
+  uint8_t readable[GEMMEPI__OF_VALUE + 1]; /* by desc.saved */
+  uint8_t depends[GEMMEPI__GRAPH_NODES]; /* on what is in wrt */
+  gemmepi__adjoint adjoints[GEMMEPI__GRAPH_NODES];
+  int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
+} gemmepi__derivation;
+
+/* >>what is asked for */
+
+static const char *gemmepi__name_in(const gemmepi__derivation *d, int which) {
+  if (which == GEMMEPI__OF_VALUE)
+    return gemmepi__value_name(&d->desc);
+  return which == GEMMEPI__RESULT ? "d" : d->desc.operands[which].name;
+}
+
+static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which) {
+  const gemmepi_operand *o;
+  int i;
+  for (i = 0; i < d->wrt_count; i++)
+    if (d->wrt[i] == which)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gemmepi__name_in(d, which));
+  if (which == GEMMEPI__OF_VALUE)
+    return GEMMEPI_OK;
+  o = &d->desc.operands[which];
+  if (which == GEMMEPI__RESULT || o->output)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, an output; accepted are inputs and the value",
+      gemmepi__name_in(d, which));
+  if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient", o->name);
+  if (o->row_period || o->column_period)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
+  return GEMMEPI_OK;
+}
+
+/* The next name of a list, and where it ends; 0: there is none, -1: an unknown one, with the sentence. */
+static int gemmepi__next_name(const gemmepi__derivation *d, const char *field, const char **at, int *which) {
+  size_t length;
+  while (**at == ' ' || **at == ',')
+    ++*at;
+  if (!**at)
+    return 0;
+  length = gemmepi__name_length(*at);
+  for (*which = 0; *which <= GEMMEPI__OF_VALUE && length; ++*which)
+    if ((*which < d->desc.operand_count || *which >= GEMMEPI__RESULT) &&
+      gemmepi__is_name(*at, length, gemmepi__name_in(d, *which))) {
+      *at += length;
+      return 1;
+    }
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.%s has \"%.60s\"; accepted are names of operands, %s and d, separated by commas", field, *at,
+    gemmepi__value_name(&d->desc));
+  return -1;
+}
+
+static gemmepi_status gemmepi__take_lists(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  const char *at = desc->wrt ? desc->wrt : "";
+  gemmepi_status status;
+  int which, i, more;
+  while ((more = gemmepi__next_name(d, "wrt", &at, &which)) > 0) {
+    status = gemmepi__check_wrt(d, which);
+    if (status)
+      return status;
+    d->wrt[d->wrt_count++] = (int16_t)which;
+  }
+  if (more < 0)
+    return GEMMEPI_INVALID_ARGUMENT;
+  if (d->wrt_count == 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt is %s; it names what gradients are wanted of",
+      desc->wrt ? "empty" : "NULL");
+  for (i = 0; i < d->desc.operand_count; i++) /* a number lies on the host and costs nothing */
+    d->readable[i] =
+      desc->operands[i].kind == GEMMEPI_NUMBER || (!desc->saved && !desc->operands[i].output);
+  d->readable[GEMMEPI__OF_VALUE] = !desc->saved;
+  for (at = desc->saved ? desc->saved : ""; (more = gemmepi__next_name(d, "saved", &at, &which)) > 0;)
+    d->readable[which] = 1;
+  return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
+/* Names that the gradient gives. */
+static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivation *d) {
+  int i;
+  for (i = -1; i < d->desc.operand_count; i++) {
+    const char *name = gemmepi__name_in(d, i < 0 ? (int)GEMMEPI__OF_VALUE : i);
+    if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  gemmepi_status status;
+  int i;
+  d->desc.text = desc->formula;
+  d->desc.operands = desc->operands;
+  d->desc.operand_count = desc->operand_count;
+  d->desc.value = desc->value;
+  d->desc.accumulator = GEMMEPI_F32;
+  for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
+    if (desc->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
+      d->desc.accumulator = GEMMEPI_F64;
+  d->desc.d = d->desc.accumulator;
+  status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
+  if (!status)
+    status = gemmepi__check_names_for_gradient(d);
+  if (!status)
+    status = gemmepi__take_lists(d, desc);
+  d->given = d->graph.count;
+  d->graph.simplifies = 1;
+  d->graph.most = GEMMEPI__GRAPH_NODES; /* of which the gradient need not have all */
+  return status;
+}
+
+/* >>the sweep */
+
+static gemmepi_status gemmepi__refuse_size(void) {
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "the gradient of desc.formula has more than %d operations, or expressions that lie too deep", GEMMEPI__FORMULA_NODES);
+}
+
+/* A sum over columns of half the width: of both halves. */
+static int gemmepi__narrowed(gemmepi__graph *graph, int node) {
+  if (graph->nodes[node].width != GEMMEPI__WIDE)
+    return gemmepi__make(graph, GEMMEPI__OP_MUL, gemmepi__number(graph, 2), node, -1);
+  return gemmepi__make(graph, GEMMEPI__OP_ADD, gemmepi__make(graph, GEMMEPI__OP_FIRST, node, -1, -1),
+    gemmepi__make(graph, GEMMEPI__OP_SECOND, node, -1, -1), -1);
+}
+
+/* Adds to what has come together for a node, whose readers are so wide. */
+static gemmepi_status gemmepi__contribute(gemmepi__derivation *d, int to, int node, int width) {
+  gemmepi__adjoint *adjoint = &d->adjoints[to];
+  if (node >= 0 && gemmepi__is_the_number(&d->graph, node, 0))
+    return GEMMEPI_OK;
+  if (node >= 0 && adjoint->node >= 0) {
+    if (width == GEMMEPI__WIDE && adjoint->width == GEMMEPI__NARROW) {
+      node = gemmepi__narrowed(&d->graph, node);
+      width = GEMMEPI__NARROW;
+    } else if (width == GEMMEPI__NARROW && adjoint->width == GEMMEPI__WIDE) {
+      adjoint->node = (int16_t)gemmepi__narrowed(&d->graph, adjoint->node);
+    }
+    if (adjoint->node >= 0)
+      node = gemmepi__make(&d->graph, GEMMEPI__OP_ADD, adjoint->node, node, -1);
+  }
+  if (node < 0)
+    return gemmepi__refuse_size();
+  adjoint->node = (int16_t)node;
+  adjoint->width = (int16_t)width;
+  return GEMMEPI_OK;
+}
+
+/* A leaf that the formula does not have: an upstream, or a result that is read. */
+static int gemmepi__new_leaf(gemmepi__derivation *d, int op, int output, int width) {
+  gemmepi__node node = gemmepi__node_of(op, -1, -1, -1);
+  node.place = (int16_t)output;
+  node.width = (uint8_t)width;
+  return gemmepi__intern(&d->graph, &node);
+}
+
+static int gemmepi__width_of_output(const gemmepi__derivation *d, int output) {
+  const gemmepi_operand *o = &d->desc.operands[output];
+  int width = output == GEMMEPI__RESULT ? (int)d->graph.nodes[d->graph.assigned[output].node].width
+        : gemmepi__width_of(&d->graph, o->kind, o->width);
+  return output == GEMMEPI__RESULT && !width ? d->graph.n_width : width;
+}
+
+/* A rule's expression. nodes: the arguments x, y and z, the result r and the upstream g. */
+static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, const int16_t nodes[5]) {
+  gemmepi__start_parser(&d->parser, &d->graph, rule);
+  d->parser.rule = nodes;
+  return gemmepi__expression(&d->parser, 1);
+}
+
+static int gemmepi__has_halves(const gemmepi__graph *graph) {
+  int i, width = 0;
+  for (i = 0; i < graph->count; i++) {
+    if (graph->nodes[i].op >= GEMMEPI__OP_FIRST || (width && graph->nodes[i].width && graph->nodes[i].width != width))
+      return 1;
+    width = graph->nodes[i].width ? graph->nodes[i].width : width;
+  }
+  return 0;
+}
+
+/* What comes from an output's upstream to what it is assigned. */
+static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
+  int16_t nodes[5] = {-1, -1, -1, -1, -1};
+  const gemmepi__reduction *reduction = &gemmepi__reductions[d->graph.assigned[output].reduction];
+  int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
+  if (!d->depends[node])
+    return GEMMEPI_OK;
+  if (reduction->op == GEMMEPI__REDUCE_MAX || reduction->op == GEMMEPI__REDUCE_ARGMAX)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s, which %s is assigned, has no derivative",
+      reduction->name, d->desc.operands[output].name);
+  if (reduction->name[0] && width == GEMMEPI__ANY && reduction->kind != GEMMEPI_PER_COLUMN && gemmepi__has_halves(&d->graph))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s, which %s is assigned, is of what does not change along columns, in a formula with "
+      "halves; its gradient cannot be said in one formula", reduction->name, d->desc.operands[output].name);
+  upstream = gemmepi__new_leaf(d, GEMMEPI__OP_UPSTREAM, output, gemmepi__width_of_output(d, output));
+  if (upstream >= 0 && reduction->op == GEMMEPI__REDUCE_LOGSUMEXP) {
+    if (!d->readable[output])
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of %s reads its result %s, which desc.saved does not name",
+        reduction->name, d->desc.operands[output].name);
+    saved = gemmepi__new_leaf(d, GEMMEPI__OP_OPERAND, output, gemmepi__width_of_output(d, output));
+    nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
+    upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
+  }
+  return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
+}
+
+/* Of activations whose derivative is 0 by selection, and of parameters. */
+static const char *gemmepi__rule_of_activation(const gemmepi__node *node, int argument, char *room, size_t size) {
+  const gemmepi__activation_row *row = &gemmepi__activations[node->place];
+  const char *selected = row->code == GEMMEPI_SQUARED_RELU  ? "x > 0 || isnan(x) ? %s : 0"
+        : row->code == GEMMEPI_HARDSIGMOID ? "x > -3 && x < 3 ? %s : 0"
+        : "%s";
+  char slope[48], small[16];
+  if (row->code == GEMMEPI_RELU)
+    return "x > 0 ? g : 0";
+  if (argument == 1)
+    return row->code == GEMMEPI_ELU ? "x > 0 ? 0 : g * expm1(x)" : "x > 0 ? 0 : g * x";
+  snprintf(slope, sizeof slope, "g * d_%s(x%s)", gemmepi__small_name(node->place, small), node->args[1] >= 0 ? ", y" : "");
+  snprintf(room, size, selected, slope); /* of the three above */
+  return room;
+}
+
+static void gemmepi__note_0(gemmepi__derivation *d, int op) {
+  if (gemmepi__operation_of(op)->traits & GEMMEPI__IS_TRUTH)
+    d->has_0 |= 4;
+  else if (op == GEMMEPI__OP_FLOOR || op == GEMMEPI__OP_ROUND)
+    d->has_0 |= op == GEMMEPI__OP_FLOOR ? 1 : 2;
+}
+
+/* What comes from a node's adjoint to one of its arguments; -1: there is no room, -2: refused. */
+static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, int g) {
+  const gemmepi__node node = d->graph.nodes[number];
+  int16_t nodes[5];
+  char room[96];
+  const char *rule;
+  int zero = gemmepi__number(&d->graph, 0);
+  switch (node.op) {
+  case GEMMEPI__OP_FIRST:
+    return gemmepi__make(&d->graph, GEMMEPI__OP_BOTH, g, zero, -1);
+  case GEMMEPI__OP_SECOND:
+    return gemmepi__make(&d->graph, GEMMEPI__OP_BOTH, zero, g, -1);
+  case GEMMEPI__OP_BOTH:
+    return gemmepi__make(&d->graph, argument ? GEMMEPI__OP_SECOND : GEMMEPI__OP_FIRST, g, -1, -1);
+  case GEMMEPI__OP_ACTIVATE:
+    rule = gemmepi__rule_of_activation(&node, argument, room, sizeof room);
+    break;
+  case GEMMEPI__OP_DERIVE:
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "d_%s has no derivative; the second derivatives of activations are not known",
+      gemmepi__small_name(node.place, room));
+    return -2;
+  default:
+    rule = gemmepi__operation_of(node.op)->derivatives[argument];
+  }
+  if (strcmp(rule, "0") == 0) {
+    gemmepi__note_0(d, node.op == GEMMEPI__OP_SELECT ? (int)GEMMEPI__OP_NE : (int)node.op);
+    return zero;
+  }
+  memcpy(nodes, node.args, sizeof node.args);
+  nodes[3] = (int16_t)number, nodes[4] = (int16_t)g;
+  return gemmepi__apply_rule(d, rule, nodes);
+}
+
+static gemmepi_status gemmepi__sweep(gemmepi__derivation *d) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i, a, passed, to, width;
+  for (i = d->given - 1; i >= 0 && !status; i--) {
+    if (d->adjoints[i].node < 0 || d->graph.nodes[i].op < GEMMEPI__LEAVES)
+      continue;
+    for (a = 0; a < 3 && !status; a++) {
+      to = d->graph.nodes[i].args[a];
+      if (to < 0 || !d->depends[to])
+        continue;
+      passed = gemmepi__passed_on(d, i, a, d->adjoints[i].node);
+      if (passed == -2)
+        return GEMMEPI_INVALID_ARGUMENT;
+      width = d->graph.nodes[i].op == GEMMEPI__OP_BOTH    ? (int)GEMMEPI__NARROW
+        : d->graph.nodes[i].op >= GEMMEPI__OP_FIRST ? (int)GEMMEPI__WIDE
+        : (int)d->adjoints[i].width;
+      status = gemmepi__contribute(d, to, passed, width);
+    }
+  }
+  return status;
+}
+
+static void gemmepi__mark_dependent(gemmepi__derivation *d) {
+  const gemmepi__node *nodes = d->graph.nodes;
+  int i, a, w;
+  for (i = 0; i < d->given; i++) {
+    for (w = 0; w < d->wrt_count; w++)
+      if (d->wrt[w] == GEMMEPI__OF_VALUE ? nodes[i].op == GEMMEPI__OP_VALUE
+        : nodes[i].op == GEMMEPI__OP_OPERAND && nodes[i].place == d->wrt[w])
+        d->depends[i] = 1;
+    for (a = 0; a < 3; a++)
+      if (nodes[i].args[a] >= 0 && d->depends[nodes[i].args[a]])
+        d->depends[i] = 1;
+  }
+}
+
+/* >>the gradient as a list of outputs */
+
+static int gemmepi__adjoint_of(gemmepi__derivation *d, int which) {
+  const gemmepi__node *nodes = d->graph.nodes;
+  int i;
+  for (i = 0; i < d->given; i++)
+    if (d->adjoints[i].node >= 0 && (which == GEMMEPI__OF_VALUE ? nodes[i].op == GEMMEPI__OP_VALUE
+      : nodes[i].op == GEMMEPI__OP_OPERAND && nodes[i].place == which))
+      return d->adjoints[i].node;
+  return gemmepi__number(&d->graph, 0);
+}
+
+static gemmepi_operand_kind gemmepi__kind_of_gradient(const gemmepi__derivation *d, int which) {
+  gemmepi_operand_kind kind = which == GEMMEPI__OF_VALUE ? GEMMEPI_FULL : d->desc.operands[which].kind;
+  return kind == GEMMEPI_NUMBER ? GEMMEPI_SCALAR : kind;
+}
+
+static gemmepi_status gemmepi__add_gradient(gemmepi__derivation *d, int which) {
+  gemmepi_operand_kind kind = gemmepi__kind_of_gradient(d, which);
+  int node = gemmepi__adjoint_of(d, which), reduction = 0;
+  if (node < 0)
+    return gemmepi__refuse_size();
+  if (kind != GEMMEPI_FULL)
+    for (reduction = 1; gemmepi__reductions[reduction].kind != kind;)
+      reduction++; /* the first of a kind is the sum */
+  if (reduction && kind != GEMMEPI_PER_COLUMN && d->graph.nodes[node].width == GEMMEPI__ANY &&
+    !gemmepi__is_number(&d->graph, node) && gemmepi__has_halves(&d->graph))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the gradient of %s is a sum over columns of what does not change along them, in a formula "
+      "with halves, and cannot be said in one formula", gemmepi__name_in(d, which));
+  gemmepi__add_output(&d->printer, "d_", gemmepi__name_in(d, which), node, reduction);
+  return GEMMEPI_OK;
+}
+
+/* Nodes that are read from a saved output, which is no reduction. */
+static void gemmepi__label_saved(gemmepi__derivation *d) {
+  const gemmepi__node *node;
+  int o;
+  for (o = 0; o <= GEMMEPI__RESULT; o++) {
+    if (!d->readable[o] || d->graph.assigned[o].node < 0 || d->graph.assigned[o].reduction)
+      continue;
+    node = &d->graph.nodes[d->graph.assigned[o].node];
+    if (node->op == GEMMEPI__OP_NUMBER || node->op == GEMMEPI__OP_INDEX ||
+      (node->op == GEMMEPI__OP_VALUE && d->readable[GEMMEPI__OF_VALUE]) ||
+      (node->op == GEMMEPI__OP_OPERAND && d->readable[node->place]))
+      continue;
+    d->printer.labels[d->graph.assigned[o].node] = (int16_t)(GEMMEPI__BY_OPERAND + o);
+  }
+}
+
+static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
+  const gemmepi__printer *p = &d->printer;
+  int i, which, operations = 0;
+  for (i = 0; i < d->graph.count; i++) {
+    operations += p->uses[i] && p->nodes[i].op >= GEMMEPI__LEAVES;
+    which = p->nodes[i].op == GEMMEPI__OP_VALUE     ? (int)GEMMEPI__OF_VALUE
+        : p->nodes[i].op == GEMMEPI__OP_OPERAND ? p->nodes[i].place
+        : -1;
+    if (which >= 0 && p->uses[i] && p->labels[i] < GEMMEPI__BY_OPERAND && !d->readable[which])
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "the gradient reads %s, which desc.saved does not name, nor can it be computed anew", gemmepi__name_in(d, which));
+  }
+  return operations <= GEMMEPI__FORMULA_NODES ? GEMMEPI_OK : gemmepi__refuse_size();
+}
+
+static void gemmepi__prepare_printer(gemmepi__derivation *d) {
+  gemmepi__printer *p = &d->printer;
+  int i;
+  p->nodes = d->graph.nodes;
+  p->mode = d->graph.mode;
+  p->group = d->graph.group;
+  p->between = ";\n";
+  p->value = gemmepi__value_name(&d->desc);
+  p->text = d->desc.text;
+  p->places = d->graph.names;
+  for (i = 0; i < d->desc.operand_count; i++)
+    p->names[i] = d->desc.operands[i].name;
+  p->names[GEMMEPI__RESULT] = "d";
+}
+
+/* The whole, up to a printer that has all but where to print. */
+static gemmepi_status gemmepi__derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  gemmepi_status status = gemmepi__start_derivation(d, desc);
+  int i;
+  if (status)
+    return status;
+  for (i = 0; i < GEMMEPI__GRAPH_NODES; i++)
+    d->adjoints[i].node = -1;
+  gemmepi__mark_dependent(d);
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
+    if (d->graph.assigned[i].node >= 0)
+      status = gemmepi__seed(d, i);
+  if (!status)
+    status = gemmepi__sweep(d);
+  gemmepi__prepare_printer(d);
+  for (i = 0; i < d->wrt_count && !status; i++)
+    status = gemmepi__add_gradient(d, d->wrt[i]);
+  if (status)
+    return status;
+  d->printer.count = d->graph.count;
+  gemmepi__label_saved(d);
+  gemmepi__count_uses(&d->printer);
+  for (i = 0; i < d->graph.count; i++)
+    if (d->graph.nodes[i].op == GEMMEPI__OP_UNIFORM && d->printer.uses[i])
+      d->has_0 |= 8;
+  return gemmepi__check_reads(d);
+}
+
+static void gemmepi__print_gradient(gemmepi__derivation *d, gemmepi__text *out) {
+  static const char *const names[] = {"floor", "round", "comparisons", "uniform"};
+  const char *between = "/* derivatives that are 0: ";
+  int i;
+  d->printer.out = out;
+  for (i = 0; i < 4; i++)
+    if (d->has_0 >> i & 1) {
+      gemmepi__append(out, "%s%s", between, names[i]);
+      between = ", ";
+    }
+  if (d->has_0)
+    gemmepi__append(out, " */\n");
+  gemmepi__print_statements(&d->printer);
+}
+
+/* NULL with the sentence. */
+static gemmepi__derivation *gemmepi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc) {
+  gemmepi__derivation *d;
+  if (!desc) {
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    return NULL;
+  }
+  d = (gemmepi__derivation *)gemmepi__new(allocator, sizeof *d);
+  if (d && gemmepi__derive(d, desc)) {
+    gemmepi__delete(allocator, d);
+    d = NULL;
+  }
+  return d;
+}
+
+GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
+  gemmepi_allocator allocator = gemmepi__default_allocator();
+  gemmepi__text out = gemmepi__text_in(text, size);
+  gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
+  if (!d)
+    return 0;
+  gemmepi__print_gradient(d, &out);
+  gemmepi__delete(&allocator, d);
+  if (out.length <= GEMMEPI__FORMULA_CHARACTERS)
+    return out.length;
+  if (out.size)
+    text[0] = 0;
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of desc.formula has %llu characters; a formula has at most %d",
+    (gemmepi__ull)out.length, GEMMEPI__FORMULA_CHARACTERS);
+  return 0;
+}
+
+/* >>its operands */
+
+/* Names of this thread's last list. */
+static GEMMEPI__THREAD_LOCAL char gemmepi__derived_names[GEMMEPI__DERIVED_NAMES][GEMMEPI__FORMULA_NAME + 4];
+
+typedef struct gemmepi__operand_list {
+  gemmepi_operand *operands;
+  int room, count, names;
+} gemmepi__operand_list;
+
+static void gemmepi__list_operand(gemmepi__operand_list *list, const gemmepi_operand *operand) {
+  if (list->count < list->room)
+    list->operands[list->count] = *operand;
+  list->count++;
+}
+
+static const char *gemmepi__derived_name(gemmepi__operand_list *list, const char *before, const char *name) {
+  char *to = gemmepi__derived_names[list->names++];
+  snprintf(to, sizeof gemmepi__derived_names[0], "%s%s", before, name);
+  return to;
+}
+
+static void gemmepi__list_new(gemmepi__operand_list *list, const char *name, gemmepi_operand_kind kind, gemmepi_width width) {
+  gemmepi_operand operand;
+  memset(&operand, 0, sizeof operand);
+  operand.name = name;
+  operand.kind = kind;
+  operand.width = width;
+  gemmepi__list_operand(list, &operand);
+}
+
+static gemmepi_width gemmepi__public_width(const gemmepi__graph *graph, int width) {
+  return !width || width == graph->n_width ? GEMMEPI_WIDTH_N
+     : width == GEMMEPI__WIDE          ? GEMMEPI_WIDTH_DOUBLE
+        : GEMMEPI_WIDTH_HALF;
+}
+
+/* An operand of the formula, or D, that the gradient reads. */
+static void gemmepi__list_read(gemmepi__operand_list *list, const gemmepi__derivation *d, int which) {
+  gemmepi_operand operand;
+  if (which == GEMMEPI__RESULT) {
+    gemmepi__list_new(list, "d", GEMMEPI_FULL, gemmepi__public_width(&d->graph, gemmepi__width_of_output(d, which)));
+    return;
+  }
+  operand = d->desc.operands[which];
+  if (operand.output && operand.dtype == GEMMEPI_DTYPE_DEFAULT && d->graph.assigned[which].reduction)
+    operand.dtype = gemmepi__dtype_of_operand(&d->graph, which);
+  operand.output = operand.accumulate = operand.amax = 0;
+  gemmepi__list_operand(list, &operand);
+}
+
+/* Whether the text has a leaf, or a result in a node's place. */
+static int gemmepi__gradient_reads(const gemmepi__derivation *d, int op, int which) {
+  const gemmepi__printer *p = &d->printer;
+  int i;
+  for (i = 0; i < d->graph.count; i++)
+    if (p->uses[i] && (p->labels[i] >= GEMMEPI__BY_OPERAND
+      ? op == GEMMEPI__OP_OPERAND && p->labels[i] - GEMMEPI__BY_OPERAND == which
+      : p->nodes[i].op == op && p->nodes[i].place == which))
+      return 1;
+  return 0;
+}
+
+static void gemmepi__list_upstream(gemmepi__operand_list *list, const gemmepi__derivation *d, int output) {
+  if (!gemmepi__gradient_reads(d, GEMMEPI__OP_UPSTREAM, output))
+    return;
+  gemmepi__list_new(list, output == GEMMEPI__RESULT ? "dy" : gemmepi__derived_name(list, "dy_", d->desc.operands[output].name),
+    output == GEMMEPI__RESULT ? GEMMEPI_FULL : d->desc.operands[output].kind,
+    gemmepi__public_width(&d->graph, gemmepi__width_of_output(d, output)));
+}
+
+static void gemmepi__list_gradient(gemmepi__operand_list *list, const gemmepi__derivation *d, int which) {
+  const gemmepi_operand *of = which == GEMMEPI__OF_VALUE ? NULL : &d->desc.operands[which];
+  gemmepi_operand operand;
+  memset(&operand, 0, sizeof operand);
+  operand.name = gemmepi__derived_name(list, "d_", gemmepi__name_in(d, which));
+  operand.kind = gemmepi__kind_of_gradient(d, which);
+  operand.output = 1;
+  if (of) {
+    operand.width = of->width;
+    operand.dtype = of->kind == GEMMEPI_FULL ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
+  }
+  gemmepi__list_operand(list, &operand);
+}
+
+GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count) {
+  gemmepi_allocator allocator = gemmepi__default_allocator();
+  gemmepi__operand_list list;
+  gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
+  int i;
+  if (!d)
+    return 0;
+  list.operands = operands;
+  list.room = operands ? count : 0;
+  list.count = list.names = 0;
+  if (gemmepi__gradient_reads(d, GEMMEPI__OP_VALUE, 0))
+    gemmepi__list_new(&list, gemmepi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N);
+  gemmepi__list_upstream(&list, d, GEMMEPI__RESULT);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (gemmepi__gradient_reads(d, GEMMEPI__OP_OPERAND, i))
+      gemmepi__list_read(&list, d, i);
+  for (i = 0; i < d->desc.operand_count; i++)
+    gemmepi__list_upstream(&list, d, i);
+  for (i = 0; i < d->wrt_count; i++)
+    gemmepi__list_gradient(&list, d, d->wrt[i]);
+  gemmepi__delete(&allocator, d);
+  return list.count;
+}
+
 /* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
 
 /* The fields that hold flags. */
@@ -3986,6 +6597,8 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
     return gemmepi__refuse_dtype(name, dtype);
   if (dtype == GEMMEPI_I32)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I32, which is for results of I8 operands", name);
+  if (dtype == GEMMEPI_I64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I64, which is for operands of formulas", name);
   return GEMMEPI_OK;
 }
 
@@ -8152,6 +10765,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
 ": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\n",
 "memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
+{"formula.cuh",
+{
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\n"
+"key+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int OCTET=8;\n"
@@ -9715,149 +12332,6 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gemmepi__delete(&allocator, context);
 }
 
-/* Element types on the host: to double without loss, from double with one rounding to nearest even. */
-
-#include <math.h>
-
-/* A binary float of 16 bits or fewer. */
-typedef struct gemmepi__float_format {
-  int exponent_bits, mantissa_bits;
-  uint32_t
-    largest; /* code of what is too large: infinity, or the largest number where the type saturates */
-  uint32_t nan;
-  int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
-} gemmepi__float_format;
-
-/* The row of a dtype, or NULL. */
-static const gemmepi__float_format *gemmepi__format_of(int dtype) {
-  static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
-        e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
-  switch (dtype) {
-  case GEMMEPI_F16:
-    return &f16;
-  case GEMMEPI_BF16:
-    return &bf16;
-  case GEMMEPI_E4M3:
-    return &e4m3;
-  case GEMMEPI_E5M2:
-    return &e5m2;
-  default:
-    return NULL;
-  }
-}
-
-static uint32_t gemmepi__encode(const gemmepi__float_format *format, double value) {
-  uint64_t bits, significand, kept, rest, half;
-  int bias = (1 << (format->exponent_bits - 1)) - 1, exponent, shift;
-  uint32_t sign, result;
-  memcpy(&bits, &value, sizeof bits);
-  sign = (uint32_t)(bits >> 63) << (format->exponent_bits + format->mantissa_bits);
-  exponent = (int)((bits >> 52) & 0x7ff) - 1023;
-  significand = bits & (((uint64_t)1 << 52) - 1);
-  if (exponent == 1024)
-    return sign | (significand ? format->nan : format->largest);
-  if (exponent == -1023) /* zero, or a double far below half the smallest result */
-    return sign;
-  significand |= (uint64_t)1 << 52;
-  shift = 52 - format->mantissa_bits + (exponent < 1 - bias ? 1 - bias - exponent : 0);
-  if (shift > 54)
-    return sign;
-  half = (uint64_t)1 << (shift - 1);
-  kept = significand >> shift;
-  rest = significand & (2 * half - 1);
-  kept += rest > half || (rest == half && (kept & 1));
-  /* the leading one of a normal significand counts as one step of the exponent, and so does a carry */
-  result =
-    (uint32_t)kept + (exponent < 1 - bias ? 0 : (uint32_t)(exponent + bias - 1) << format->mantissa_bits);
-  return sign | (result > format->largest ? format->largest : result);
-}
-
-static double gemmepi__decode(const gemmepi__float_format *format, uint32_t code) {
-  int bias = (1 << (format->exponent_bits - 1)) - 1, mantissa_bits = format->mantissa_bits;
-  uint32_t exponent = (code >> mantissa_bits) & ((1u << format->exponent_bits) - 1);
-  uint64_t mantissa = code & ((1u << mantissa_bits) - 1), bits;
-  uint64_t sign = (uint64_t)(code >> (format->exponent_bits + mantissa_bits)) << 63;
-  int highest = exponent == (1u << format->exponent_bits) - 1;
-  double value, unit;
-  if (exponent == 0) { /* mantissa units of the smallest subnormal; a double holds the product exactly */
-    bits = (uint64_t)(1023 + 1 - bias - mantissa_bits) << 52;
-    memcpy(&unit, &bits, sizeof unit);
-    value = (double)mantissa * unit;
-    return sign ? -value : value;
-  }
-  if (!format->special)
-    highest = highest && mantissa == ((uint64_t)1 << mantissa_bits) - 1;
-  bits = highest ? 0x7ff : (uint64_t)exponent + 1023 - (uint64_t)bias;
-  bits = sign | bits << 52 | mantissa << (52 - mantissa_bits);
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-/* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
-static int8_t gemmepi__encode_i8(double value) {
-  value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
-  return (int8_t)value;
-}
-
-static int32_t gemmepi__signed(uint32_t bits) {
-  int32_t value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-/* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
-static int32_t gemmepi__wrap(double value) {
-  return value > -4611686018427387904.0 && value < 4611686018427387904.0
-       ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
-       : 0;
-}
-
-/* count elements from `first` on, `step` apart, to double. */
-static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count, double *out) {
-  const gemmepi__float_format *format = gemmepi__format_of(dtype);
-  int64_t i;
-  if (dtype == GEMMEPI_F32)
-    for (i = 0; i < count; i++)
-      out[i] = (double)((const float *)base)[first + i * step];
-  else if (dtype == GEMMEPI_F64)
-    for (i = 0; i < count; i++)
-      out[i] = ((const double *)base)[first + i * step];
-  else if (dtype == GEMMEPI_I8)
-    for (i = 0; i < count; i++)
-      out[i] = (double)((const int8_t *)base)[first + i * step];
-  else if (dtype == GEMMEPI_I32)
-    for (i = 0; i < count; i++)
-      out[i] = (double)((const int32_t *)base)[first + i * step];
-  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
-    for (i = 0; i < count; i++)
-      out[i] = gemmepi__decode(format, ((const uint16_t *)base)[first + i * step]);
-  else
-    for (i = 0; i < count; i++)
-      out[i] = gemmepi__decode(format, ((const uint8_t *)base)[first + i * step]);
-}
-
-static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
-  const gemmepi__float_format *format = gemmepi__format_of(dtype);
-  int64_t i;
-  if (dtype == GEMMEPI_F32)
-    for (i = 0; i < count; i++)
-      ((float *)base)[first + i] = (float)values[i];
-  else if (dtype == GEMMEPI_F64)
-    for (i = 0; i < count; i++)
-      ((double *)base)[first + i] = values[i];
-  else if (dtype == GEMMEPI_I8)
-    for (i = 0; i < count; i++)
-      ((int8_t *)base)[first + i] = gemmepi__encode_i8(values[i]);
-  else if (dtype == GEMMEPI_I32)
-    for (i = 0; i < count; i++)
-      ((int32_t *)base)[first + i] = gemmepi__wrap(values[i]);
-  else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
-    for (i = 0; i < count; i++)
-      ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(format, values[i]);
-  else
-    for (i = 0; i < count; i++)
-      ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
-}
 #ifndef GEMMEPI_NO_HOST
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
 

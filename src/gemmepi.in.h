@@ -24,8 +24,18 @@
 #include "base/file.h"
 #include "base/dynamic_library.h"
 
-#include "problem/dtype.h"
-#include "problem/activation.h"
+#include "numbers/dtype.h"
+#include "numbers/activation.h"
+#include "numbers/convert.h"
+
+#include "formula/operations.h"
+#include "formula/number.h"
+#include "formula/graph.h"
+#include "formula/operands.h"
+#include "formula/parse.h"
+#include "formula/print.h"
+#include "formula/derive.h"
+
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/problem.h"
@@ -57,7 +67,6 @@
 #include "device/kept.h"
 #include "device/destroy.h"
 
-#include "host/convert.h"
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE

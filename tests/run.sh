@@ -133,6 +133,7 @@ list() {
     echo "windows sh tests/compile/windows.sh $mode"
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
+    echo 'unit/formula_sanitized sh tests/unit/formula_sanitized.sh'
     echo 'programs sh tests/programs.sh'
     echo 'parallel sh tests/parallel.sh'
     echo 'docs sh tests/docs/run.sh'

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_AHEAD_TRIAL_H
 #define GEMMEPI_AHEAD_TRIAL_H
 
-#include "../host/convert.h"
+#include "../numbers/convert.h"
 #include "ways.h"
 
 enum {

@@ -259,6 +259,30 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 #endif
 
+/* >>formulas */
+
+/* The gradient of a formula, as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
+   desc->wrt. It may be read and changed, and parses again.
+   Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
+   snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
+
+   What desc->saved names is read, all else is computed anew from it; refused, where that cannot be. Operands of the kind NUMBER may
+   always be read. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over all; those of
+   FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result. row_max, row_argmax and their
+   kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its kin, inputs with periods, and whole
+   numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says; rounded has 1. Inputs
+   of min and max that are equal share the gradient, clamp passes it at its bounds, and that of abs at 0 is 0.
+   Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size);
+
+/* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
+   Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
+   formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs to, dtype 0
+   but for gradients of FULL inputs, which have the input's, and strides that are 0. Widths count from the n of the formula that was derived:
+   where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
+   The names of what is new belong to the library and hold until this thread's next call. */
+GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
+
 /* >>work ahead */
 
 /* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay

@@ -3,7 +3,7 @@
 #define GEMMEPI_HOST_ELEMENTWISE_H
 
 #include "../problem/nest.h"
-#include "convert.h"
+#include "../numbers/convert.h"
 #include "product.h"
 
 #include <float.h>

@@ -3,7 +3,7 @@
 #define GEMMEPI_HOST_PRODUCT_H
 
 #include "../problem/arguments.h"
-#include "convert.h"
+#include "../numbers/convert.h"
 
 /* A tile of 32 x 32 results over 64 steps of k keeps all blocks (48 KB of doubles) near the first-level cache
    and off the heap. */

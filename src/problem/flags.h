@@ -4,7 +4,7 @@
 
 #include "../base/status.h"
 #include "../base/text.h"
-#include "activation.h"
+#include "../numbers/activation.h"
 
 /* The fields that hold flags. */
 enum {

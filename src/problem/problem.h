@@ -3,7 +3,7 @@
 #define GEMMEPI_PROBLEM_PROBLEM_H
 
 #include "../kernels/params.h"
-#include "dtype.h"
+#include "../numbers/dtype.h"
 #include "epilogue.h"
 
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
@@ -482,6 +482,9 @@ static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtyp
     if (dtype == GEMMEPI_I32)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.%s.dtype is I32, which is for results of I8 operands", name);
+    if (dtype == GEMMEPI_I64)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.dtype is I64, which is for operands of formulas", name);
     return GEMMEPI_OK;
 }
 

@@ -7,15 +7,17 @@ rooms_below() {
     case $1 in
     api) echo api ;;
     base) echo api base ;;
-    problem) echo api base kernels problem ;;
+    numbers) echo api base numbers ;;
+    formula) echo api base numbers formula ;;
+    problem) echo api base numbers formula kernels problem ;;
     cuda) echo api base cuda ;;
     device) echo api base cuda device ;;
-    host) echo api base kernels problem host ;;
-    elementwise) echo api base problem cuda device host kernels elementwise ;;
-    product) echo api base problem cuda device host kernels elementwise product ;;
-    linear) echo api base problem cuda device host kernels elementwise product linear ;;
-    plans) echo api base problem cuda device host kernels elementwise product linear plans ;;
-    ahead) echo api base problem cuda device host kernels elementwise product linear plans ahead ;;
+    host) echo api base numbers kernels problem host ;;
+    elementwise) echo api base numbers problem cuda device host kernels elementwise ;;
+    product) echo api base numbers problem cuda device host kernels elementwise product ;;
+    linear) echo api base numbers problem cuda device host kernels elementwise product linear ;;
+    plans) echo api base numbers problem cuda device host kernels elementwise product linear plans ;;
+    ahead) echo api base numbers problem cuda device host kernels elementwise product linear plans ahead ;;
     kernels) echo kernels ;;
     esac
 }

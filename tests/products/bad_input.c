@@ -854,8 +854,10 @@ static void unknown_values_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "= {0}", desc.epilogue = 0xfefefefefefefefeull);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "3", desc.alignment = 3);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "512", desc.alignment = 512);
-    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "9", desc.a.dtype = (gemmepi_dtype)9);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "10", desc.a.dtype = (gemmepi_dtype)10);
     REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "-1", desc.a.dtype = (gemmepi_dtype)-1);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "I64", desc.a.dtype = GEMMEPI_I64);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "I64", desc.d.dtype = GEMMEPI_I64);
     REFUSED_DESC(INVALID_ARGUMENT, "b.dtype", "99", desc.b.dtype = (gemmepi_dtype)99);
     REFUSED_DESC(INVALID_ARGUMENT, "c.dtype", "99", desc.c.dtype = (gemmepi_dtype)99);
     REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "99", desc.d.dtype = (gemmepi_dtype)99);

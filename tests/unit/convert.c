@@ -1,5 +1,5 @@
 /* Element types on the host, against what their bits mean, worked out here with ldexp and floor. */
-#include "host/convert.h"
+#include "numbers/convert.h"
 #include "test.h"
 
 typedef struct type_row {

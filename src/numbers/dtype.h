@@ -1,6 +1,6 @@
 /* The table of element types. */
-#ifndef GEMMEPI_PROBLEM_DTYPE_H
-#define GEMMEPI_PROBLEM_DTYPE_H
+#ifndef GEMMEPI_NUMBERS_DTYPE_H
+#define GEMMEPI_NUMBERS_DTYPE_H
 
 #include "../base/platform.h"
 
@@ -20,6 +20,7 @@ static const gemmepi__dtype_row gemmepi__dtypes[] = {
     {GEMMEPI_E5M2, "E5M2", 1},
     {GEMMEPI_I8, "I8", 1},
     {GEMMEPI_I32, "I32", 4},
+    {GEMMEPI_I64, "I64", 8},
 };
 
 static int gemmepi__is_fp8(int dtype) {

@@ -1,6 +1,6 @@
 /* Element types on the host: to double without loss, from double with one rounding to nearest even. */
-#ifndef GEMMEPI_HOST_CONVERT_H
-#define GEMMEPI_HOST_CONVERT_H
+#ifndef GEMMEPI_NUMBERS_CONVERT_H
+#define GEMMEPI_NUMBERS_CONVERT_H
 
 #include "../base/platform.h"
 

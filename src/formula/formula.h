@@ -1,0 +1,290 @@
+/* A formula that has been parsed and checked: one block that points nowhere else, of what its outputs need alone. */
+#ifndef GEMMEPI_FORMULA_FORMULA_H
+#define GEMMEPI_FORMULA_FORMULA_H
+
+#include "parse.h"
+
+/* What code depends on of an operand, and its name. */
+typedef struct gemmepi__formula_operand {
+    uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
+    uint8_t accumulate, reduction;      /* reduction: a row of gemmepi__reductions, 0: none */
+    uint8_t used;                       /* an input that is read, or an output; of D: it is stored */
+    uint8_t members;                    /* of a unit: 1, or 2 of what is WIDE beside halves */
+    uint8_t periods;                    /* 1: of rows, 2: of columns */
+    int16_t node;                       /* of an output: what is stored or goes into the reduction */
+    int16_t name;                       /* in formula.names */
+} gemmepi__formula_operand;
+
+typedef struct gemmepi__formula {
+    size_t size; /* bytes of all */
+    int32_t node_count, operand_count;
+    int32_t accumulator, d; /* dtypes */
+    int32_t n_width, mode;
+    int32_t
+        has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
+    int32_t reads_value, uses_uniform;
+    int32_t is_short; /* activations take their short form: 16 bits at most come of each */
+    uint32_t indices; /* bits of the GEMMEPI__INDEX_ that are read */
+    int64_t group;    /* columns; 0: halves are of the whole */
+    int16_t value_name;
+    gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
+    const gemmepi__node *nodes;
+    const char *names;
+} gemmepi__formula;
+
+/* How many values a node has in a unit. */
+static int gemmepi__members(const gemmepi__formula *formula, int width) {
+    return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
+}
+
+/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
+static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
+    const gemmepi__node *n = &formula->nodes[node];
+    if (n->op == GEMMEPI__OP_NUMBER)
+        return n->number >= -9007199254740992.0 && n->number <= 9007199254740992.0 &&
+               floor(n->number) == n->number;
+    return n->type == GEMMEPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
+}
+
+static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const gemmepi__node *node) {
+    return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
+           gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
+}
+
+/* >>from the graph */
+
+/* 1 for each node that an output needs. */
+static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {
+    int i, a;
+    memset(live, 0, GEMMEPI__GRAPH_NODES);
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        if (graph->assigned[i].node >= 0)
+            live[graph->assigned[i].node] = 1;
+    for (i = graph->count - 1; i >= 0; i--)
+        for (a = 0; a < 3 && live[i]; a++)
+            if (graph->nodes[i].args[a] >= 0)
+                live[graph->nodes[i].args[a]] = 1;
+}
+
+/* Whether all that comes of each activation has 16 bits at most, which is no reduction's sum. */
+static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live,
+                             const gemmepi__formula *formula) {
+    uint8_t exact[GEMMEPI__GRAPH_NODES] = {0};
+    int i, a;
+    if (graph->desc->accumulator != GEMMEPI_F32)
+        return 0;
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        if (graph->assigned[i].node >= 0 &&
+            (graph->assigned[i].reduction ||
+             gemmepi_dtype_size((gemmepi_dtype)formula->operands[i].dtype) > 2))
+            exact[graph->assigned[i].node] = 1;
+    for (i = graph->count - 1; i >= 0; i--) {
+        if (!exact[i] || !live[i])
+            continue;
+        if (graph->nodes[i].op == GEMMEPI__OP_ACTIVATE || graph->nodes[i].op == GEMMEPI__OP_DERIVE)
+            return 0;
+        for (a = 0; a < 3; a++)
+            if (graph->nodes[i].args[a] >= 0)
+                exact[graph->nodes[i].args[a]] = 1;
+    }
+    return 1;
+}
+
+static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *node) {
+    if (node->op == GEMMEPI__OP_INDEX)
+        formula->indices |= 1u << node->place;
+    if (node->op == GEMMEPI__OP_VALUE)
+        formula->reads_value = 1;
+    if (node->op == GEMMEPI__OP_OPERAND)
+        formula->operands[node->place].used = 1;
+    if (node->op == GEMMEPI__OP_UNIFORM) {
+        formula->uses_uniform = 1;
+        formula->indices |=
+            1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_COLUMN | 1u << GEMMEPI__INDEX_ITEM;
+    }
+    if (node->width == GEMMEPI__NARROW || node->op >= GEMMEPI__OP_FIRST)
+        formula->has_halves = 1;
+}
+
+static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__formula_operand *out) {
+    const gemmepi_operand *operand = &graph->desc->operands[i];
+    out->kind = (uint8_t)operand->kind;
+    out->width = (uint8_t)operand->width;
+    out->dtype = (uint8_t)gemmepi__dtype_of_operand(graph, i);
+    out->output = out->used = (uint8_t)operand->output;
+    out->accumulate = (uint8_t)operand->accumulate;
+    out->periods = (uint8_t)((operand->row_period != 0) | (operand->column_period != 0) << 1);
+}
+
+/* D as an operand: as wide as what it is assigned, n where that has no width. */
+static void gemmepi__keep_result(const gemmepi__graph *graph, gemmepi__formula_operand *out) {
+    int node = graph->assigned[GEMMEPI__RESULT].node;
+    int width = node >= 0 ? graph->nodes[node].width : 0;
+    out->kind = GEMMEPI_FULL;
+    out->dtype = (uint8_t)graph->desc->d;
+    out->output = 1;
+    out->used = node >= 0;
+    out->width = (uint8_t)(!width || width == graph->n_width ? GEMMEPI_WIDTH_N
+                           : width == GEMMEPI__WIDE          ? GEMMEPI_WIDTH_DOUBLE
+                                                             : GEMMEPI_WIDTH_HALF);
+}
+
+static void gemmepi__keep_operands(const gemmepi__graph *graph, gemmepi__formula *formula,
+                                   const int16_t *renumbered) {
+    int i, node;
+    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+        gemmepi__formula_operand *out = &formula->operands[i];
+        if (i < graph->desc->operand_count)
+            gemmepi__keep_operand(graph, i, out);
+        else if (i == GEMMEPI__RESULT)
+            gemmepi__keep_result(graph, out);
+        else
+            continue;
+        node = graph->assigned[i].node;
+        out->node = node >= 0 ? renumbered[node] : -1;
+        out->reduction = (uint8_t)graph->assigned[i].reduction;
+        if (out->output && out->used && out->width != GEMMEPI_WIDTH_N)
+            formula->has_halves = 1;
+    }
+}
+
+/* Once has_halves is known. */
+static void gemmepi__count_members(gemmepi__formula *formula) {
+    int i, width;
+    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+        gemmepi__formula_operand *operand = &formula->operands[i];
+        width = formula->n_width + (operand->width == GEMMEPI_WIDTH_DOUBLE) -
+                (operand->width == GEMMEPI_WIDTH_HALF);
+        if (operand->kind != GEMMEPI_FULL && operand->kind != GEMMEPI_PER_COLUMN)
+            width = GEMMEPI__ANY;
+        operand->members = (uint8_t)gemmepi__members(formula, width);
+        if (operand->output && operand->used && operand->reduction) /* of all members of what goes in */
+            operand->members = (uint8_t)gemmepi__members(formula, formula->nodes[operand->node].width
+                                                                      ? formula->nodes[operand->node].width
+                                                                  : width ? width
+                                                                          : formula->n_width);
+    }
+}
+
+static size_t gemmepi__names_size(const gemmepi__formula_desc *desc) {
+    size_t size = strlen(gemmepi__value_name(desc)) + strlen(gemmepi__result_name(desc)) + 2;
+    int i;
+    for (i = 0; i < desc->operand_count; i++)
+        size += strlen(desc->operands[i].name) + 1;
+    return size;
+}
+
+static void gemmepi__keep_names(const gemmepi__formula_desc *desc, gemmepi__formula *formula, char *names) {
+    size_t at = 0;
+    int i;
+    formula->names = names;
+    for (i = -1; i <= GEMMEPI__RESULT; i++) {
+        const char *name = i < 0                     ? gemmepi__value_name(desc)
+                           : i == GEMMEPI__RESULT    ? gemmepi__result_name(desc)
+                           : i < desc->operand_count ? desc->operands[i].name
+                                                     : NULL;
+        if (!name)
+            continue;
+        memcpy(names + at, name, strlen(name) + 1);
+        *(i < 0 ? &formula->value_name : &formula->operands[i].name) = (int16_t)at;
+        at += strlen(name) + 1;
+    }
+}
+
+/* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
+static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
+                                             const gemmepi__graph *graph) {
+    uint8_t live[GEMMEPI__GRAPH_NODES];
+    int16_t renumbered[GEMMEPI__GRAPH_NODES];
+    gemmepi__formula *formula;
+    gemmepi__node *nodes;
+    size_t size = (sizeof *formula + 7) / 8 * 8, bytes;
+    int i, a, count = 0;
+    gemmepi__mark_live(graph, live);
+    for (i = 0; i < graph->count; i++)
+        renumbered[i] = (int16_t)(live[i] ? count++ : -1);
+    bytes = size + (size_t)count * sizeof *nodes + gemmepi__names_size(graph->desc);
+    formula = (gemmepi__formula *)gemmepi__new(allocator, bytes);
+    if (!formula)
+        return NULL;
+    formula->size = bytes;
+    formula->node_count = count;
+    formula->operand_count = graph->desc->operand_count;
+    formula->accumulator = graph->desc->accumulator;
+    formula->d = graph->desc->d;
+    formula->n_width = graph->n_width;
+    formula->mode = graph->mode;
+    formula->group = graph->group;
+    formula->has_halves = graph->n_width == GEMMEPI__NARROW; /* beside what is 2 n columns wide */
+    formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
+    gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
+    gemmepi__keep_operands(graph, formula, renumbered);
+    for (i = 0; i < graph->count; i++) {
+        if (!live[i])
+            continue;
+        *nodes = graph->nodes[i];
+        for (a = 0; a < 3; a++)
+            if (nodes->args[a] >= 0)
+                nodes->args[a] = renumbered[nodes->args[a]];
+        gemmepi__note_node(formula, nodes++);
+    }
+    if (formula->has_halves && formula->mode == GEMMEPI__NO_HALVES)
+        formula->mode = GEMMEPI__LEFT_RIGHT; /* two widths that never meet */
+    gemmepi__count_members(formula);
+    formula->is_short = gemmepi__is_short(graph, live, formula);
+    return formula;
+}
+
+/* >>all */
+
+typedef struct gemmepi__formula_work {
+    gemmepi__graph graph;
+    gemmepi__parser parser;
+} gemmepi__formula_work;
+
+/* The formula of a desc, to be given to gemmepi__delete, or the sentence that says what is wrong. Nothing of the desc is kept. */
+static gemmepi_status gemmepi__parse_formula(const gemmepi_allocator *allocator,
+                                             const gemmepi__formula_desc *desc, gemmepi__formula **formula) {
+    gemmepi__formula_work *work;
+    gemmepi_status status;
+    *formula = NULL;
+    work = (gemmepi__formula_work *)gemmepi__new(allocator, sizeof *work);
+    if (!work)
+        return GEMMEPI_OUT_OF_MEMORY;
+    status = gemmepi__parse(&work->parser, &work->graph, desc);
+    if (!status) {
+        *formula = gemmepi__formula_of(allocator, &work->graph);
+        status = *formula ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+    }
+    gemmepi__delete(allocator, work);
+    return status;
+}
+
+/* What extents must be: of D's rows and columns as the product has them, n, and items. */
+static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, int64_t m, int64_t n,
+                                                     int64_t items) {
+    const int64_t most = 4294967295;
+    int64_t wide = n;
+    if (formula->has_halves && formula->n_width == GEMMEPI__NARROW) {
+        if (n > INT64_MAX / 2)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "n is %lld, and the formula is 2 n columns wide",
+                                 (long long)n);
+        wide = 2 * n;
+    }
+    if (formula->has_halves && wide % 2)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "n is %lld, and the formula has halves: it must be even", (long long)n);
+    if (formula->has_halves && formula->group && wide % formula->group)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "the formula is %lld columns wide and has halves of groups of %lld: it must be a multiple",
+            (long long)wide, (long long)formula->group);
+    if (formula->uses_uniform && (m > most || wide > most || items > most))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "the formula has uniform, whose extents are below 2^32; they are %lld, %lld and %lld",
+            (long long)m, (long long)wide, (long long)items);
+    return GEMMEPI_OK;
+}
+
+#endif

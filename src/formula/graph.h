@@ -1,0 +1,415 @@
+/* A formula's graph while it is made: nodes in an order in which all that a node is made of comes before it, each there once. */
+#ifndef GEMMEPI_FORMULA_GRAPH_H
+#define GEMMEPI_FORMULA_GRAPH_H
+
+#include "../base/hash.h"
+#include "../base/memory.h"
+#include "../numbers/dtype.h"
+#include "number.h"
+#include "operations.h"
+
+enum {
+    GEMMEPI__FORMULA_CHARACTERS = 4096,
+    GEMMEPI__FORMULA_OPERANDS = 32,
+    GEMMEPI__RESULT = GEMMEPI__FORMULA_OPERANDS, /* D's place among the operands */
+    GEMMEPI__FORMULA_DEPTH = 64,
+    GEMMEPI__FORMULA_NODES = 1024,  /* that are operations */
+    GEMMEPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
+    GEMMEPI__FORMULA_NAME = 60,     /* characters of an operand's name */
+    GEMMEPI__GRAPH_NODES = GEMMEPI__FORMULA_NODES + GEMMEPI__FORMULA_LEAVES,
+    GEMMEPI__GRAPH_BUCKETS = 1024
+};
+
+/* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
+   columns. */
+enum { GEMMEPI__ANY, GEMMEPI__NARROW, GEMMEPI__WIDE };
+
+/* What a node's values are: numbers of the accumulator, 0 or 1, or whole numbers that are read and compared exactly. */
+enum { GEMMEPI__OF_NUMBERS, GEMMEPI__OF_TRUTH, GEMMEPI__OF_WHOLE };
+
+/* Which columns belong together in a formula with halves. */
+enum { GEMMEPI__NO_HALVES, GEMMEPI__LEFT_RIGHT, GEMMEPI__EVEN_ODD };
+
+typedef struct gemmepi__node {
+    uint8_t op, type, width, unused;
+    int16_t args[3];    /* -1: none */
+    int16_t place;      /* operand, index, activation or upstream */
+    int32_t unused_too; /* so that all bytes are fields: nodes are compared by them */
+    double number;
+} gemmepi__node;
+
+/* What a formula is parsed for. */
+typedef struct gemmepi__formula_desc {
+    const char *text;
+    const gemmepi_operand *operands;
+    int operand_count;
+    const char *value, *result;   /* NULL: "v" and "d" */
+    int without_value;            /* 1: there is no v */
+    int without_result;           /* 1: there is no D */
+    gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
+} gemmepi__formula_desc;
+
+/* An output: of an operand, or, the last, of D. */
+typedef struct gemmepi__assigned {
+    int16_t node; /* -1: not yet */
+    int16_t reduction;
+} gemmepi__assigned;
+
+typedef struct gemmepi__graph {
+    const gemmepi__formula_desc *desc;
+    int count, operations, most; /* operations at most */
+    int simplifies;              /* 1: also where that is exact for finite numbers alone */
+    int mode, n_width;           /* of halves; whether n is NARROW or WIDE */
+    int64_t group;               /* columns of a group; 0: all are one */
+    gemmepi__assigned assigned[GEMMEPI__FORMULA_OPERANDS + 1];
+    int16_t next[GEMMEPI__GRAPH_NODES], buckets[GEMMEPI__GRAPH_BUCKETS];
+    gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
+    int names
+        [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
+} gemmepi__graph;
+
+static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_desc *desc, int n_width) {
+    int i;
+    graph->desc = desc;
+    graph->count = graph->operations = graph->simplifies = 0;
+    graph->most = GEMMEPI__FORMULA_NODES;
+    graph->mode = GEMMEPI__NO_HALVES;
+    graph->group = 0;
+    graph->n_width = n_width;
+    for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
+        graph->buckets[i] = -1;
+    for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
+        graph->assigned[i].node = -1, graph->assigned[i].reduction = 0;
+}
+
+static gemmepi__node gemmepi__node_of(int op, int x, int y, int z) {
+    gemmepi__node node;
+    memset(&node, 0, sizeof node);
+    node.op = (uint8_t)op;
+    node.args[0] = (int16_t)x;
+    node.args[1] = (int16_t)y;
+    node.args[2] = (int16_t)z;
+    return node;
+}
+
+static int gemmepi__same_node(const gemmepi__node *x, const gemmepi__node *y) {
+    return memcmp(x, y, sizeof *x) == 0;
+}
+
+/* The node's number: of one that is there, or a new one; -1: there is no room. */
+static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
+    uint64_t hash = GEMMEPI__HASH_START;
+    int bucket, i;
+    hash = gemmepi__hash_word(gemmepi__hash(node, sizeof *node), hash);
+    bucket = (int)(hash % GEMMEPI__GRAPH_BUCKETS);
+    for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
+        if (gemmepi__same_node(&graph->nodes[i], node))
+            return i;
+    if (graph->count == GEMMEPI__GRAPH_NODES ||
+        (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most))
+        return -1;
+    graph->operations += node->op >= GEMMEPI__LEAVES;
+    i = graph->count++;
+    graph->nodes[i] = *node;
+    graph->names[i] = -1;
+    graph->next[i] = graph->buckets[bucket];
+    graph->buckets[bucket] = (int16_t)i;
+    return i;
+}
+
+static int gemmepi__number(gemmepi__graph *graph, double number) {
+    gemmepi__node node = gemmepi__node_of(GEMMEPI__OP_NUMBER, -1, -1, -1);
+    node.number = number;
+    return gemmepi__intern(graph, &node);
+}
+
+/* >>folding */
+
+static int gemmepi__is_number(const gemmepi__graph *graph, int node) {
+    return node >= 0 && graph->nodes[node].op == GEMMEPI__OP_NUMBER;
+}
+
+static int gemmepi__is_the_number(const gemmepi__graph *graph, int node, double number) {
+    return gemmepi__is_number(graph, node) && graph->nodes[node].number == number;
+}
+
+/* Whether F32, and so every accumulator but I32, holds it. */
+static int gemmepi__f32_holds(double x) {
+    return x <= FLT_MAX && x >= -FLT_MAX && (double)(float)x == x;
+}
+
+/* 1 where *out is what the operation gives of these numbers, in F32, F64 and exact arithmetic alike. */
+static int gemmepi__fold_arithmetic(int op, double x, double y, double *out) {
+    switch (op) {
+    case GEMMEPI__OP_NEG:
+        *out = -x;
+        return 1;
+    case GEMMEPI__OP_ADD:
+    case GEMMEPI__OP_SUB:
+        y = op == GEMMEPI__OP_SUB ? -y : y;
+        *out = x + y;
+        return *out - x == y && *out - y == x;
+    case GEMMEPI__OP_MUL:
+        *out = x * y;
+        return *out != 0 || x == 0 || y == 0;
+    case GEMMEPI__OP_DIV:
+        *out = y != 0 ? x / y : 0;
+        return y != 0 && *out * y == x;
+    default:
+        return 0;
+    }
+}
+
+/* Comparisons by what x may be to y: 1 less, 2 equal, 4 greater, 8 neither. */
+static int gemmepi__fold_truth(int op, double x, double y, double *out) {
+    static const uint8_t holds[] = {2, 13, 1, 3, 4, 6}; /* == != < <= > >= */
+    if (op == GEMMEPI__OP_OR)
+        *out = x != 0 || y != 0;
+    else if (op == GEMMEPI__OP_AND)
+        *out = x != 0 && y != 0;
+    else if (op == GEMMEPI__OP_NOT)
+        *out = x == 0;
+    else if (op >= GEMMEPI__OP_EQ && op <= GEMMEPI__OP_GE)
+        *out = (holds[op - GEMMEPI__OP_EQ] & (x < y ? 1 : x == y ? 2 : x > y ? 4 : 8)) != 0;
+    else
+        return 0;
+    return 1;
+}
+
+/* An operation of numbers alone, or c ? x : y of a number c; -1: it stays. */
+static int gemmepi__fold(gemmepi__graph *graph, const gemmepi__node *node) {
+    double x, y = 0, out;
+    int of_whole = graph->desc->accumulator == GEMMEPI_I32;
+    if (!gemmepi__is_number(graph, node->args[0]))
+        return -1;
+    x = graph->nodes[node->args[0]].number;
+    if (!gemmepi__f32_holds(x))
+        return node->op == GEMMEPI__OP_NEG ? gemmepi__number(graph, -x) : -1;
+    if (node->op == GEMMEPI__OP_SELECT)
+        return graph->nodes[node->args[1]].width == graph->nodes[node->args[2]].width
+                   ? node->args[x != 0 ? 1 : 2]
+                   : -1;
+    if (node->args[1] >= 0) {
+        if (!gemmepi__is_number(graph, node->args[1]) || node->args[2] >= 0)
+            return -1;
+        y = graph->nodes[node->args[1]].number;
+        if (!gemmepi__f32_holds(y))
+            return -1;
+    }
+    if (gemmepi__fold_truth(node->op, x, y, &out))
+        return gemmepi__number(graph, out);
+    if (!gemmepi__fold_arithmetic(node->op, x, y, &out) || !gemmepi__f32_holds(out) ||
+        (of_whole && (out < -2147483648.0 || out > 2147483647.0)))
+        return -1;
+    return gemmepi__number(graph, out);
+}
+
+/* >>simplifying, of gradients: as of finite numbers, and a sum of -0 and 0 may be either */
+
+static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z);
+
+static int gemmepi__is_op(const gemmepi__graph *graph, int node, int op) {
+    return node >= 0 && graph->nodes[node].op == op;
+}
+
+static int gemmepi__negative(gemmepi__graph *graph, int x) {
+    if (gemmepi__is_the_number(graph, x, 0))
+        return x;
+    return gemmepi__make(graph, GEMMEPI__OP_NEG, x, -1, -1);
+}
+
+/* Of c ? x : 0 and c ? 0 : x which of the two is 0; 0: neither. */
+static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
+    const gemmepi__node *n = &graph->nodes[node];
+    if (n->op != GEMMEPI__OP_SELECT)
+        return 0;
+    return gemmepi__is_the_number(graph, n->args[1], 0)   ? 1
+           : gemmepi__is_the_number(graph, n->args[2], 0) ? 2
+                                                          : 0;
+}
+
+/* Whether a node is a sum of selections that may all be 0. */
+static int gemmepi__sums_selections(const gemmepi__graph *graph, int node, int depth) {
+    const gemmepi__node *n = &graph->nodes[node];
+    return gemmepi__zero_branch(graph, node) ||
+           (n->op == GEMMEPI__OP_ADD && depth < 8 && gemmepi__sums_selections(graph, n->args[0], depth + 1) &&
+            gemmepi__sums_selections(graph, n->args[1], depth + 1));
+}
+
+/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so is a sum of such;
+   -1: it is not of that form. The selection is the argument `which` of the operation. */
+static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
+    int zero = gemmepi__zero_branch(graph, node->args[which]), other = node->args[1 - which], taken, first;
+    gemmepi__node select = graph->nodes[node->args[which]];
+    if (!zero && gemmepi__sums_selections(graph, node->args[which], 0)) {
+        first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other,
+                              -1);
+        taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other,
+                              -1);
+        return gemmepi__make(graph, GEMMEPI__OP_ADD, first, taken, -1);
+    }
+    if (!zero)
+        return -1;
+    taken = select.args[3 - zero];
+    taken = gemmepi__make(graph, node->op, which ? other : taken, which ? taken : other, -1);
+    return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], zero == 1 ? select.args[1] : taken,
+                         zero == 1 ? taken : select.args[2]);
+}
+
+static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {
+    int first = gemmepi__negative(graph, select.args[1]);
+    return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], first,
+                         gemmepi__negative(graph, select.args[2]));
+}
+
+/* Two selections by one condition. */
+static int gemmepi__add_selections(gemmepi__graph *graph, int x, int y) {
+    const gemmepi__node first = graph->nodes[x], second = graph->nodes[y];
+    int a;
+    if (!gemmepi__zero_branch(graph, x) || !gemmepi__zero_branch(graph, y) || first.args[0] != second.args[0])
+        return -1;
+    a = gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[1], second.args[1], -1);
+    return gemmepi__make(graph, GEMMEPI__OP_SELECT, first.args[0], a,
+                         gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[2], second.args[2], -1));
+}
+
+static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
+    const gemmepi__node *nodes = graph->nodes;
+    int first;
+    if (gemmepi__is_the_number(graph, x, 0))
+        return y;
+    if (gemmepi__is_the_number(graph, y, 0))
+        return x;
+    if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
+        return gemmepi__make(graph, GEMMEPI__OP_SUB, x, nodes[y].args[0], -1);
+    if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+        return gemmepi__make(graph, GEMMEPI__OP_SUB, y, nodes[x].args[0], -1);
+    if (gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) && gemmepi__is_op(graph, y, GEMMEPI__OP_BOTH)) {
+        first = gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[0], nodes[y].args[0], -1);
+        return gemmepi__make(graph, GEMMEPI__OP_BOTH, first,
+                             gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1),
+                             -1);
+    }
+    return gemmepi__add_selections(graph, x, y);
+}
+
+static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node *node) {
+    int x = node->args[0], y = node->args[1], selected;
+    if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+        return x;
+    if (gemmepi__is_the_number(graph, y, 0) || gemmepi__is_the_number(graph, x, 1))
+        return y;
+    if (gemmepi__is_the_number(graph, x, -1))
+        return gemmepi__negative(graph, y);
+    if (gemmepi__is_the_number(graph, y, -1))
+        return gemmepi__negative(graph, x);
+    if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+        return gemmepi__negative(graph,
+                                 gemmepi__make(graph, GEMMEPI__OP_MUL, graph->nodes[x].args[0], y, -1));
+    if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
+        return gemmepi__negative(graph,
+                                 gemmepi__make(graph, GEMMEPI__OP_MUL, x, graph->nodes[y].args[0], -1));
+    selected = gemmepi__select_outside(graph, node, 0);
+    return selected >= 0 ? selected : gemmepi__select_outside(graph, node, 1);
+}
+
+/* What the operation comes to; -1: it stays. */
+static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *node) {
+    const gemmepi__node *nodes = graph->nodes;
+    int x = node->args[0], y = node->args[1];
+    switch (node->op) {
+    case GEMMEPI__OP_ADD:
+        return gemmepi__simplify_sum(graph, x, y);
+    case GEMMEPI__OP_SUB:
+        if (gemmepi__is_the_number(graph, y, 0))
+            return x;
+        if (gemmepi__is_the_number(graph, x, 0))
+            return gemmepi__negative(graph, y);
+        return gemmepi__is_op(graph, y, GEMMEPI__OP_NEG)
+                   ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, nodes[y].args[0], -1)
+                   : -1;
+    case GEMMEPI__OP_MUL:
+        return gemmepi__simplify_product(graph, node);
+    case GEMMEPI__OP_DIV:
+        if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+            return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, nodes[x].args[0], y, -1));
+        if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+            return x;
+        return gemmepi__select_outside(graph, node, 0);
+    case GEMMEPI__OP_NEG:
+        if (gemmepi__zero_branch(graph, x))
+            return gemmepi__negative_selection(graph, graph->nodes[x]);
+        if (gemmepi__is_op(graph, x, GEMMEPI__OP_SUB))
+            return gemmepi__make(graph, GEMMEPI__OP_SUB, nodes[x].args[1], nodes[x].args[0], -1);
+        return gemmepi__is_op(graph, x, GEMMEPI__OP_NEG) ? nodes[x].args[0] : -1;
+    case GEMMEPI__OP_SELECT:
+        return y == node->args[2] ? y : -1;
+    case GEMMEPI__OP_BOTH:
+        return gemmepi__is_the_number(graph, x, 0) && x == y ? x : -1;
+    case GEMMEPI__OP_FIRST:
+    case GEMMEPI__OP_SECOND:
+        return gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) ? nodes[x].args[node->op == GEMMEPI__OP_SECOND]
+                                                          : -1;
+    default:
+        return -1;
+    }
+}
+
+/* >>nodes of nodes */
+
+/* The width of what an operation makes of these arguments; -1: they are of different widths. */
+static int gemmepi__joint_width(const gemmepi__graph *graph, const gemmepi__node *node) {
+    int i, width, joint = GEMMEPI__ANY;
+    for (i = 0; i < 3; i++) {
+        width = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
+        if (width && joint && width != joint)
+            return -1;
+        joint = width ? width : joint;
+    }
+    switch (node->op) {
+    case GEMMEPI__OP_FIRST:
+    case GEMMEPI__OP_SECOND:
+        return joint == GEMMEPI__NARROW ? -1 : joint ? (int)GEMMEPI__NARROW : (int)GEMMEPI__ANY;
+    case GEMMEPI__OP_BOTH:
+        return joint == GEMMEPI__WIDE ? -1 : GEMMEPI__WIDE;
+    case GEMMEPI__OP_UNIFORM:
+        return GEMMEPI__WIDE;
+    default:
+        return joint;
+    }
+}
+
+static int gemmepi__result_type(const gemmepi__graph *graph, const gemmepi__node *node) {
+    if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+        return graph->nodes[node->args[0]].type;
+    return gemmepi__operation_of(node->op)->traits & GEMMEPI__IS_TRUTH ? GEMMEPI__OF_TRUTH
+                                                                       : GEMMEPI__OF_NUMBERS;
+}
+
+/* The node with type and width filled in, or what it comes to. -1: there is no room, or an argument is -1; -2: widths differ. */
+static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
+    int width = gemmepi__joint_width(graph, node), found;
+    if (width < 0)
+        return -2;
+    if ((node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND) && width == GEMMEPI__ANY)
+        return node->args[0];
+    found = gemmepi__fold(graph, node);
+    if (found < 0 && graph->simplifies)
+        found = gemmepi__simplify_node(graph, node);
+    if (found >= 0)
+        return found;
+    node->width = (uint8_t)width;
+    node->type = (uint8_t)gemmepi__result_type(graph, node);
+    return gemmepi__intern(graph, node);
+}
+
+/* An operation of nodes that fit; -1: there is no room. */
+static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z) {
+    gemmepi__node node = gemmepi__node_of(op, x, y, z);
+    int least = gemmepi__operation_of(op)->least;
+    if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0))
+        return -1;
+    return gemmepi__finish(graph, &node);
+}
+
+#endif

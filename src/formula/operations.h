@@ -1,0 +1,161 @@
+/* What formulas are made of: a row for each operator, function and reduction. */
+#ifndef GEMMEPI_FORMULA_OPERATIONS_H
+#define GEMMEPI_FORMULA_OPERATIONS_H
+
+#include "../numbers/activation.h"
+
+#ifdef GEMMEPI_NO_HOST
+#define GEMMEPI__ON_HOST(function) NULL
+#else
+#define GEMMEPI__ON_HOST(function) function
+#endif
+
+/* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
+   compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
+   derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
+   monotone. */
+/* clang-format off */
+#define GEMMEPI__FORMULA_OPERATIONS(X)                                                                                       \
+    X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, "0", "x ? g : 0", "x ? 0 : g")                 \
+    X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, "0", "0", NULL)               \
+    X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, "0", "0", NULL)               \
+    X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, "0", "0", NULL)                                    \
+    X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, "0", "0", NULL)                                    \
+    X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, "0", "0", NULL)                                     \
+    X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, "0", "0", NULL)                                    \
+    X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, "0", "0", NULL)                                     \
+    X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, "0", "0", NULL)                                    \
+    X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, "g", "g", NULL)                                \
+    X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, "g", "-g", NULL)                               \
+    X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, "g * y", "g * x", NULL)                        \
+    X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, "g / y", "-(g * r / y)", NULL)                                  \
+    X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, "-g", NULL, NULL)                                     \
+    X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, "0", NULL, NULL)                  \
+    X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL)                         \
+    X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0,                                        \
+      "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL)                                            \
+    X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0,                                        \
+      "x > y ? g : x == y ? 0.5 * g : 0", "y > x ? g : x == y ? 0.5 * g : 0", NULL)                                            \
+    X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, "x >= y && x <= z ? g : 0",             \
+      "x < y && y <= z ? g : 0", "x > z || y > z ? g : 0")                                                                     \
+    X(EXP,     "exp",     1, 1, 9, 0, exp, "exp(x)", 2, 1, "g * r", NULL, NULL)                                                \
+    X(EXP2,    "exp2",    1, 1, 9, 0, exp2, "exp2(x)", 2, 1, "g * r * 0.69314718055994531", NULL, NULL)                        \
+    X(EXPM1,   "expm1",   1, 1, 9, 0, expm1, "expm1(x)", 1, 1, "g * exp(x)", NULL, NULL)                                       \
+    X(LOG,     "log",     1, 1, 9, 0, log, "log(x)", 1, 1, "g / x", NULL, NULL)                                                \
+    X(LOG2,    "log2",    1, 1, 9, 0, log2, "log2(x)", 1, 1, "g * 1.4426950408889634 / x", NULL, NULL)                         \
+    X(LOG1P,   "log1p",   1, 1, 9, 0, log1p, "log1p(x)", 1, 1, "g / (1 + x)", NULL, NULL)                                      \
+    X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, "y == 0 ? 0 : g * y * pow(x, y - 1)",                           \
+      "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL)                                                                           \
+    X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, "0.5 * g / r", NULL, NULL)                                    \
+    X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, "-0.5 * g * r / x", NULL, NULL)                        \
+    X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "sin(x)", 2, 2, "g * cos(x)", NULL, NULL)                              \
+    X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL)                           \
+    X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL)               \
+    X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, "0", NULL, NULL)                                   \
+    X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, "0", NULL, NULL)                                     \
+    X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, "g", "g * (r - x) / y", NULL)                                  \
+    X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, "g * y", "g * x", "g")                                   \
+    X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, "0", NULL, NULL)                                   \
+    X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, "g", NULL, NULL)                                       \
+    X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, "0", "0", NULL)                                           \
+    X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, NULL, NULL, NULL)                                  \
+    X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, NULL, NULL, NULL)                                    \
+    X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)                                      \
+    X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)                                      \
+    X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)
+/* clang-format on */
+
+enum {
+    GEMMEPI__WHOLE_TOO = 1, /* goes with results in I32 */
+    GEMMEPI__IS_TRUTH = 2,  /* the result is 0 or 1 */
+    GEMMEPI__COMPARES = 7,  /* so is it, and jumps where x is y */
+    GEMMEPI__WAVES = 8,     /* not monotone, of slope 1 at most */
+    GEMMEPI__HAS_0 = 16     /* the derivative is 0, which a comment says */
+};
+
+/* The leaves of a graph come first. */
+#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+    GEMMEPI__OP_##name,
+typedef enum gemmepi__op {
+    GEMMEPI__OP_NUMBER,   /* node.number */
+    GEMMEPI__OP_VALUE,    /* v */
+    GEMMEPI__OP_OPERAND,  /* node.place */
+    GEMMEPI__OP_INDEX,    /* row and so on: node.place */
+    GEMMEPI__OP_UPSTREAM, /* dy of the output node.place, of gradients that are being made */
+    GEMMEPI__LEAVES,
+    GEMMEPI__BEFORE_OPERATIONS = GEMMEPI__LEAVES - 1,
+    GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_NAME) GEMMEPI__OPS
+} gemmepi__op;
+#undef GEMMEPI__OP_NAME
+
+typedef struct gemmepi__operation_of_formula {
+    const char *name;
+    int least, most, precedence, traits;
+    double (*host)(double x);
+    const char *device;
+    double ulps_f32, ulps_f64;
+    const char *derivatives[3];
+} gemmepi__operation_of_formula;
+
+#ifndef GEMMEPI_NO_HOST
+static double gemmepi__rsqrt(double x) {
+    return 1 / sqrt(x);
+}
+#endif
+
+#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+    {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, {dx, dy, dz}},
+static const gemmepi__operation_of_formula gemmepi__formula_operations[] = {
+    GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_ROW)};
+#undef GEMMEPI__OP_ROW
+
+/* Of an op that is no leaf. */
+static const gemmepi__operation_of_formula *gemmepi__operation_of(int op) {
+    return &gemmepi__formula_operations[op - GEMMEPI__LEAVES];
+}
+
+/* row and so on, in the order of node.place */
+enum {
+    GEMMEPI__INDEX_ROW,
+    GEMMEPI__INDEX_COLUMN,
+    GEMMEPI__INDEX_ITEM,
+    GEMMEPI__INDEX_ROWS,
+    GEMMEPI__INDEX_COLUMNS,
+    GEMMEPI__INDEX_DEPTH,
+    GEMMEPI__INDICES
+};
+static const char *const gemmepi__index_names[GEMMEPI__INDICES] = {"row",  "column",  "item",
+                                                                   "rows", "columns", "depth"};
+
+/* Over what a reduction goes is the kind of the output that takes it. */
+typedef enum gemmepi__reduction_op {
+    GEMMEPI__REDUCE_SUM,
+    GEMMEPI__REDUCE_MAX,
+    GEMMEPI__REDUCE_LOGSUMEXP,
+    GEMMEPI__REDUCE_ARGMAX
+} gemmepi__reduction_op;
+
+typedef struct gemmepi__reduction {
+    const char *name;
+    gemmepi_operand_kind kind;
+    gemmepi__reduction_op op;
+} gemmepi__reduction;
+
+/* The first stands for none. */
+static const gemmepi__reduction gemmepi__reductions[] = {
+    {"", GEMMEPI_FULL, GEMMEPI__REDUCE_SUM},
+    {"row_sum", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_SUM},
+    {"row_max", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_MAX},
+    {"row_logsumexp", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_LOGSUMEXP},
+    {"row_argmax", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_ARGMAX},
+    {"column_sum", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_SUM},
+    {"column_max", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_MAX},
+    {"column_logsumexp", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_LOGSUMEXP},
+    {"all_sum", GEMMEPI_SCALAR, GEMMEPI__REDUCE_SUM},
+    {"all_max", GEMMEPI_SCALAR, GEMMEPI__REDUCE_MAX},
+};
+
+/* by gemmepi_operand_kind */
+static const char *const gemmepi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
+
+#endif

@@ -1,0 +1,45 @@
+// What the code of formulas calls beside CUDA's functions and activation.cuh.
+#pragma once
+#ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own
+#include "types.cuh"
+#endif
+
+typedef long long I64;
+
+// min and max that propagate NaN; one instruction each from Ampere on
+template <class A> __device__ inline A formula_min(A x, A y) {
+    return x != x || x < y ? x : y;
+}
+template <class A> __device__ inline A formula_max(A x, A y) {
+    return x != x || x > y ? x : y;
+}
+#if __CUDA_ARCH__ >= 800
+template <> __device__ inline float formula_min(float x, float y) {
+    float z;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+template <> __device__ inline float formula_max(float x, float y) {
+    float z;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+#endif
+
+// Philox4x32-10: the word column % 4 of counter (column / 4, row, item, i) under the seed, its upper 24 bits as a number in [0, 1).
+// Extents are below 2^32. Four columns from a multiple of 4 on share all but the last lines, where a compiler sees that they are.
+__device__ inline float formula_uniform(I64 seed, I64 i, I64 column, I64 row, I64 item) {
+    u32 a = (u32)column >> 2, b = (u32)row, c = (u32)item, d = (u32)i, key = (u32)seed, next_key = (u32)(seed >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; round++) {
+        u64 first = (u64)0xd2511f53 * a, second = (u64)0xcd9e8d57 * c;
+        a = (u32)(second >> 32) ^ b ^ key;
+        c = (u32)(first >> 32) ^ d ^ next_key;
+        b = (u32)second;
+        d = (u32)first;
+        key += 0x9e3779b9;
+        next_key += 0xbb67ae85;
+    }
+    u32 which = (u32)column & 3, word = which < 2 ? which == 0 ? a : b : which == 2 ? c : d;
+    return (float)(word >> 8) * 5.9604644775390625e-08f;
+}

@@ -1,0 +1,446 @@
+/* What the tests of formulas share: operands by name, formulas that are run on small matrices a unit at a time, and a list of formulas
+   that has every operator and function. */
+#ifndef GEMMEPI_TESTS_FORMULA_CASES_H
+#define GEMMEPI_TESTS_FORMULA_CASES_H
+
+#include "formula/derive.h"
+#include "formula/emit.h"
+#include "formula/evaluate.h"
+#include "formula/key.h"
+#include "test.h"
+
+/* >>operands: a formula has those whose names are in its text */
+
+static const gemmepi_operand all_operands[] = {
+    {"r", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0},
+    {"u", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0},
+    {"h",
+     GEMMEPI_FULL,
+     GEMMEPI_WIDTH_HALF,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"w",
+     GEMMEPI_FULL,
+     GEMMEPI_WIDTH_DOUBLE,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"b",
+     GEMMEPI_PER_COLUMN,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"bh",
+     GEMMEPI_PER_COLUMN,
+     GEMMEPI_WIDTH_HALF,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"p",
+     GEMMEPI_PER_ROW,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"s",
+     GEMMEPI_SCALAR,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"k",
+     GEMMEPI_NUMBER,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"label", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_I64, 0, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0},
+    {"seed", GEMMEPI_SCALAR, GEMMEPI_WIDTH_N, GEMMEPI_I64, 0, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0},
+    {"o", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0},
+    {"oh",
+     GEMMEPI_FULL,
+     GEMMEPI_WIDTH_HALF,
+     GEMMEPI_DTYPE_DEFAULT,
+     1,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"rs",
+     GEMMEPI_PER_ROW,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     1,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"rt",
+     GEMMEPI_PER_ROW,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     1,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"cs",
+     GEMMEPI_PER_COLUMN,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     1,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+    {"al",
+     GEMMEPI_SCALAR,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     1,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0},
+};
+
+/* Whether a word stands in the text. */
+static int has_word(const char *text, const char *word) {
+    size_t length = strlen(word);
+    const char *at;
+    for (at = text; (at = strstr(at, word)) != NULL; at++)
+        if ((at == text || (!gemmepi__is_letter(at[-1]) && !gemmepi__is_digit(at[-1]))) &&
+            !gemmepi__is_letter(at[length]) && !gemmepi__is_digit(at[length]))
+            return 1;
+    return 0;
+}
+
+static int operands_of(const char *text, gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]) {
+    size_t i;
+    int count = 0;
+    for (i = 0; i < GEMMEPI__COUNT(all_operands); i++)
+        if (has_word(text, all_operands[i].name))
+            operands[count++] = all_operands[i];
+    return count;
+}
+
+/* >>parsing */
+
+static gemmepi__formula_desc desc_of(const char *text, const gemmepi_operand *operands, int count,
+                                     gemmepi_dtype accumulator, gemmepi_dtype d) {
+    gemmepi__formula_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.text = text;
+    desc.operands = operands;
+    desc.operand_count = count;
+    desc.accumulator = accumulator;
+    desc.d = d;
+    return desc;
+}
+
+/* NULL where it is refused. */
+static gemmepi__formula *parsed(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d) {
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__formula_desc desc = desc_of(text, operands, operands_of(text, operands), accumulator, d);
+    gemmepi__formula *formula;
+    return gemmepi__parse_formula(&allocator, &desc, &formula) == GEMMEPI_OK ? formula : NULL;
+}
+
+static void freed(gemmepi__formula *formula) {
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__delete(&allocator, formula);
+}
+
+/* >>running: matrices of so many rows and columns, tables for each operand and, last, D */
+
+enum { ROWS = 3, COLUMNS = 8, MOST = ROWS * COLUMNS * 2 };
+
+typedef struct table {
+    gemmepi__estimate at[MOST];
+    int64_t whole[MOST];
+} table;
+
+typedef struct data {
+    table value, operands[GEMMEPI__FORMULA_OPERANDS + 1];
+    int64_t item;
+} data;
+
+/* How many columns an operand has where n is COLUMNS. */
+static int columns_of(int width) {
+    return width == GEMMEPI_WIDTH_HALF ? COLUMNS / 2 : width == GEMMEPI_WIDTH_DOUBLE ? COLUMNS * 2 : COLUMNS;
+}
+
+static int elements_of(int kind, int width) {
+    return kind == GEMMEPI_FULL         ? ROWS * columns_of(width)
+           : kind == GEMMEPI_PER_COLUMN ? columns_of(width)
+           : kind == GEMMEPI_PER_ROW    ? ROWS
+                                        : 1;
+}
+
+static int place_of(int kind, int width, int row, int column) {
+    return kind == GEMMEPI_FULL         ? row * columns_of(width) + column
+           : kind == GEMMEPI_PER_COLUMN ? column
+           : kind == GEMMEPI_PER_ROW    ? row
+                                        : 0;
+}
+
+/* The columns of a unit's members, in the wider of a formula's widths. */
+static int column_of_member(const gemmepi__formula *f, int unit, int member) {
+    int wide = f->n_width == GEMMEPI__WIDE ? COLUMNS : 2 * COLUMNS, w = f->group ? (int)f->group : wide;
+    if (!f->has_halves)
+        return unit;
+    if (f->mode == GEMMEPI__EVEN_ODD)
+        return 2 * unit + member;
+    return unit / (w / 2) * w + unit % (w / 2) + member * (w / 2);
+}
+
+static int units_of(const gemmepi__formula *f) {
+    return f->has_halves && f->n_width == GEMMEPI__WIDE ? COLUMNS / 2 : COLUMNS;
+}
+
+/* Where the member of an operand lies: a half's column is the unit itself. */
+static int place_of_member(const gemmepi__formula *f, int o, int row, int unit, int member) {
+    const gemmepi__formula_operand *operand = &f->operands[o];
+    return place_of(operand->kind, operand->width, row,
+                    operand->members == 2 ? column_of_member(f, unit, member) : unit);
+}
+
+static void fill_unit(const gemmepi__formula *f, const data *from, int row, int unit, gemmepi__unit *to) {
+    int o, member, two = f->has_halves && f->n_width == GEMMEPI__WIDE;
+    memset(to, 0, sizeof *to);
+    to->indices[GEMMEPI__INDEX_ROW] = row;
+    to->indices[GEMMEPI__INDEX_ITEM] = from->item;
+    to->indices[GEMMEPI__INDEX_ROWS] = ROWS;
+    to->indices[GEMMEPI__INDEX_COLUMNS] =
+        f->has_halves && f->n_width == GEMMEPI__NARROW ? 2 * COLUMNS : COLUMNS;
+    to->indices[GEMMEPI__INDEX_DEPTH] = 77;
+    for (member = 0; member < 2; member++) {
+        to->column[member] = column_of_member(f, unit, member);
+        to->value[member] = from->value.at[row * COLUMNS + (two ? column_of_member(f, unit, member) : unit)];
+        for (o = 0; o < f->operand_count; o++)
+            if (!f->operands[o].output && member < f->operands[o].members) {
+                int at = place_of_member(f, o, row, unit, member);
+                to->operands[o][member] = from->operands[o].at[at];
+                to->whole[o][member] = from->operands[o].whole[at];
+            }
+    }
+}
+
+/* The sums of exponentials are kept by their logarithms. */
+static void reduce(int op, gemmepi__estimate *to, gemmepi__estimate x, int64_t column, int is_first,
+                   int64_t *whole) {
+    if (op == GEMMEPI__REDUCE_SUM) {
+        to->value = is_first ? x.value : to->value + x.value;
+        to->bound = is_first ? x.bound : to->bound + x.bound;
+    } else if (op == GEMMEPI__REDUCE_LOGSUMEXP) {
+        to->value = is_first ? x.value
+                             : (double)(fmaxl(to->value, x.value) +
+                                        log1pl(expl(-fabsl((long double)to->value - x.value))));
+        to->bound = is_first ? x.bound : to->bound + x.bound;
+    } else if (is_first || x.value > to->value || (x.value != x.value && to->value == to->value)) {
+        *to = x;
+        *whole = column;
+    }
+}
+
+/* All outputs of the formula, each in its table, D in the last. */
+static void run_formula(const gemmepi__formula *f, data *d) {
+    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    gemmepi__unit unit;
+    int row, u, o, member, at, seen[GEMMEPI__FORMULA_OPERANDS + 1][MOST];
+    memset(seen, 0, sizeof seen);
+    for (row = 0; row < ROWS; row++)
+        for (u = 0; u < units_of(f); u++) {
+            fill_unit(f, d, row, u, &unit);
+            gemmepi__evaluate(f, &unit, values);
+            for (o = 0; o <= GEMMEPI__RESULT; o++)
+                for (member = 0;
+                     f->operands[o].output && f->operands[o].used && member < f->operands[o].members;
+                     member++) {
+                    at = place_of_member(f, o, row, u, member);
+                    reduce(gemmepi__reductions[f->operands[o].reduction].op, &d->operands[o].at[at],
+                           gemmepi__output_value(f, values, o, member),
+                           f->operands[o].members == 2 ? column_of_member(f, u, member) : u, !seen[o][at]++,
+                           &d->operands[o].whole[at]);
+                }
+        }
+    free(values);
+}
+
+/* >>random numbers, of Knuth's MMIX generator */
+
+static uint64_t random_state = 1;
+static double random_number(void) { /* in -2 to 2, a multiple of 2^-10: F32 and BF16's products hold it */
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(random_state >> 52) - 2048) / 1024;
+}
+
+static void fill_randomly(const gemmepi__formula *f, data *d) {
+    int o, i;
+    memset(d, 0, sizeof *d);
+    d->item = 2;
+    for (i = 0; i < MOST; i++)
+        d->value.at[i].value = random_number();
+    for (o = 0; o < f->operand_count; o++)
+        for (i = 0; i < MOST; i++) {
+            d->operands[o].at[i].value = random_number();
+            d->operands[o].whole[i] = (int64_t)(random_state >> 40) % COLUMNS;
+        }
+}
+
+/* >>formulas */
+
+/* Smooth enough for differences, where numbers are in -2 to 2. */
+static const char *const smooth_formulas[] = {
+    "d = v",
+    "d = v + r",
+    "d = v - r * u",
+    "d = -v * (r - u)",
+    "d = (v + b) * p + s * k",
+    "d = v / (3 + r)",
+    "d = v / (3 + r) / (3 + u)",
+    "d = r * r * r * v",
+    "d = fma(v, r, u) * fma(2, v, b)",
+    "d = exp(v) * r",
+    "d = exp2(v) + exp2(r * 0.5)",
+    "d = expm1(v * r)",
+    "d = log(3 + v) * log2(3 + r)",
+    "d = log1p(v * v)",
+    "d = pow(3 + v, r)",
+    "d = pow(v, 2) + pow(r, 3)",
+    "d = sqrt(3 + v) * rsqrt(3 + r)",
+    "d = sin(v) * cos(r)",
+    "d = tanh(v) * erf(r)",
+    "d = sigmoid(v) * silu(r)",
+    "d = gelu_tanh(v) - gelu_erf(r)",
+    "d = elu(v) + elu(r, s)",
+    "d = leaky_relu(v, s) * leaky_relu(r)",
+    "d = softplus(v) * mish(r)",
+    "d = quick_gelu(v) * squared_relu(r) + relu(u)",
+    "d = hardswish(v) + hardsigmoid(r)",
+    "d = abs(v) * abs(r)",
+    "d = min(v, r) * max(v, u)",
+    "d = clamp(v, -1, 1) + clamp(r, u, u + 1)",
+    "d = v > 0 ? v * r : u",
+    "d = v > r && r > u || !(v > u) ? v * v : r",
+    "d = (v > 0) * r + (r > 0) * v",
+    "d = floor(v) * r + round(r) * v",
+    "d = mod(v, 0.7) * r + mod(r, 3 + u)",
+    "d = isnan(v) ? r : v * u",
+    "d = rounded(v * r)",
+    "d = v * column + r * row / rows",
+    "d = column == label ? v : r * v",
+    "d = uniform(seed, 0) >= 0.25 ? v * r / 0.75 : 0",
+    "x = v + b; y = silu(x); d = y * y + x",
+    "d = silu(v + b) * u + r; rs = row_sum(d * d)",
+    "o = v + b; d = gelu_erf(o) * p",
+    "rs = row_sum(v * p); cs = column_sum(v * b); al = all_sum(v * s)",
+    "rs = row_logsumexp(v * p + b); rt = row_sum(column == label ? v : 0)",
+    "cs = column_logsumexp(v * r); d = v * s",
+    "d = left(v) * silu(right(v))",
+    "d = left(v) * silu(right(v)) + h * bh",
+    "d = even(v) * sigmoid(odd(v)) + even(b) * p",
+    "d = pair(left(v) * h - right(v), right(v) * h + left(v))",
+    "d = interleave(even(v) * h, odd(v) - even(v) * odd(r))",
+    "d = left(v, 4) * right(v, 4) * bh",
+    "d = pair(left(v, 4) * cos(left(column, 4)) - right(v, 4) * s, right(v, 4) * h + left(v, 4), 4)",
+    "d = pair(v * silu(right(w)), v * left(w) * tanh(right(w)) + 0 * s)",
+    "d = v * left(w) + right(w) * b; o = v * p",
+    "rs = row_sum(w * p); rt = row_logsumexp(w)",
+    "rs = row_sum(h * h)",
+    "o = v * p; d = left(v) * p",
+    "d = left(v) * p; rs = row_sum(v + p)",
+    "rs = row_sum(left(p) * left(v)); d = v * left(s)",
+    "d = v ? r * v : u",
+    "x = -v; d = x * r - x * u - (v > 0 ? x : 0)",
+    "x = v > 0 ? r : u; d = -x * b - x / (3 + r)",
+    "d = row ? v * v : r",
+    "d = left(column) == 3 ? left(v) : right(v) * h",
+    "d = (r - 0) * -v - -(u / -1) * v",
+    "x = -(v / (r + 4)); d = x * x * x",
+    "d = left(v) * p; o = v * p; oh = h * s; rs = row_sum(left(v) * h)",
+    "d = pair(left(v), s) + pair(p, right(v)) * r; al = all_sum(left(r) * bh)",
+    "rs = row_sum(p * v + p); al = all_sum(s)",
+    "d = s * p * exp(k) + b; cs = column_sum(p * b)",
+};
+
+/* Of what differences cannot see, but the host and kernels compute. */
+static const char *const other_formulas[] = {
+    "d = d_relu(v) * d_gelu_tanh(r) + d_gelu_erf(u)",
+    "d = d_silu(v) + d_sigmoid(r) * d_tanh(u)",
+    "d = d_leaky_relu(v, s) + d_elu(r) + d_elu(u, p)",
+    "d = d_squared_relu(v) * d_quick_gelu(r) + d_softplus(u)",
+    "d = d_hardswish(v) + d_mish(r) * d_hardsigmoid(u)",
+    "d = pair(v * silu(right(w)), v * left(w) * d_silu(right(w)))",
+    "d = v < r; o = (v <= r) + (v >= u) * 2 + (r != u)",
+    "d = column < label + 1 ? item : depth; o = label == 3 || column >= 2.5",
+    "d = uniform(seed, 7); o = uniform(seed, 4294967295)",
+    "d = left(uniform(seed, 1)) * h; o = column / columns",
+    "d = -0.1 + 1e-3 * v - 3.5e7 / (r + 9)",
+    "rs = row_max(v * r); cs = column_max(v); al = all_max(v - u)",
+    "d = tanh(v * 30) * exp(-v * 20) + log(exp(r * 10))",
+    "d = v; o = d; rs = row_sum(d)",
+    "d = uniform(seed, seed)",
+};
+
+#endif

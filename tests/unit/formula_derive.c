@@ -1,0 +1,449 @@
+/* Gradients of formulas: against central differences, and as text. */
+#include "formula_cases.h"
+
+/* >>against differences: L is the sum of all outputs' elements, each times a random upstream */
+
+typedef struct gradient_case {
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS], derived[80];
+    int count, derived_count;
+    char wrt[256], saved[256];
+    char text[8192];
+    gemmepi__formula *forward, *backward;
+    data values, upstream, out;
+} gradient_case;
+
+static gradient_case c;
+
+static gemmepi_derive_desc derive_desc(const char *text) {
+    gemmepi_derive_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.formula = text;
+    desc.operands = c.operands;
+    desc.operand_count = c.count;
+    desc.wrt = c.wrt;
+    desc.saved = c.saved;
+    return desc;
+}
+
+/* Of all inputs that are numbers. The results of logsumexp may be read, too. */
+static void list_names(const char *text) {
+    int i;
+    strcpy(c.wrt, has_word(text, "v") ? "v" : "");
+    strcpy(c.saved, "v");
+    c.count = operands_of(text, c.operands);
+    for (i = 0; i < c.count; i++) {
+        int lse = c.operands[i].output && strstr(text, "logsumexp") != NULL &&
+                  (c.operands[i].kind == GEMMEPI_PER_ROW || c.operands[i].kind == GEMMEPI_PER_COLUMN);
+        if (c.operands[i].dtype == GEMMEPI_DTYPE_DEFAULT && !c.operands[i].output) {
+            strcat(c.wrt, ", ");
+            strcat(c.wrt, c.operands[i].name);
+        }
+        if (!c.operands[i].output || lse) {
+            strcat(c.saved, ",");
+            strcat(c.saved, c.operands[i].name);
+        }
+    }
+}
+
+static double loss(const gemmepi__formula *f, const data *at) {
+    static data d;
+    long double sum = 0;
+    int o, i;
+    d = *at;
+    run_formula(f, &d);
+    for (o = 0; o <= GEMMEPI__RESULT; o++)
+        for (i = 0; f->operands[o].output && f->operands[o].used &&
+                    i < elements_of(f->operands[o].kind, f->operands[o].width);
+             i++)
+            sum += (long double)d.operands[o].at[i].value * c.upstream.operands[o].at[i].value;
+    return (double)sum;
+}
+
+static int forward_operand(const char *name) {
+    int i;
+    for (i = 0; i < c.count; i++)
+        if (strcmp(c.operands[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The table of the forward formula that a derived input is: of the value, an operand, D or an upstream. */
+static const table *table_of(const char *name) {
+    int i = forward_operand(name);
+    if (i >= 0)
+        return &c.values.operands[i];
+    if (strcmp(name, "dy") == 0)
+        return &c.upstream.operands[GEMMEPI__RESULT];
+    if (strncmp(name, "dy_", 3) == 0)
+        return &c.upstream.operands[forward_operand(name + 3)];
+    return strcmp(name, "d") == 0 ? &c.values.operands[GEMMEPI__RESULT] : &c.values.value;
+}
+
+static int prepare(const char *text) {
+    gemmepi_derive_desc desc;
+    gemmepi__formula_desc f, g;
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    int i;
+    list_names(text);
+    desc = derive_desc(text);
+    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == strlen(c.text), "%s: %s", text,
+          gemmepi_last_error());
+    c.derived_count = gemmepi_derive_operands(&desc, c.derived, 80);
+    CHECK(c.derived_count > 0, "%s: %s", text, gemmepi_last_error());
+    f = desc_of(text, c.operands, c.count, GEMMEPI_F64, GEMMEPI_F64);
+    g = desc_of(c.text, c.derived, c.derived_count, GEMMEPI_F64, GEMMEPI_F64);
+    g.without_value = g.without_result = 1;
+    for (i = 0; i < c.derived_count; i++) /* the F64 that both are run in */
+        if (c.derived[i].dtype == GEMMEPI_F32)
+            c.derived[i].dtype = GEMMEPI_F64;
+    c.backward = NULL;
+    CHECK(gemmepi__parse_formula(&allocator, &f, &c.forward) == GEMMEPI_OK, "%s: %s", text,
+          gemmepi_last_error());
+    CHECK(gemmepi__parse_formula(&allocator, &g, &c.backward) == GEMMEPI_OK, "%s\n%s\n%s", text, c.text,
+          gemmepi_last_error());
+    return c.forward && c.backward;
+}
+
+/* d NAME against the difference at each of its elements. */
+static void check_one_gradient(const char *text, int derived) {
+    const char *name = c.derived[derived].name + 2;
+    int i = forward_operand(name), at, kind, width;
+    table *moved = i < 0 ? &c.values.value : &c.values.operands[i];
+    const double h = 1e-5;
+    kind = i < 0 ? (int)GEMMEPI_FULL : (int)c.operands[i].kind;
+    width = i < 0 ? (int)GEMMEPI_WIDTH_N : (int)c.operands[i].width;
+    for (at = 0; at < elements_of(kind, width); at++) {
+        double x = moved->at[at].value, above, below, got = c.out.operands[derived].at[at].value, want;
+        moved->at[at].value = x + h;
+        above = loss(c.forward, &c.values);
+        moved->at[at].value = x - h;
+        below = loss(c.forward, &c.values);
+        moved->at[at].value = x;
+        want = (above - below) / (2 * h);
+        CHECK(fabs(got - want) <= 2e-6 * (1 + fabs(want)), "%s\n%s\n%s at %d: %.9g, not %.9g", text, c.text,
+              c.derived[derived].name, at, got, want);
+    }
+}
+
+static void gradients_are_what_differences_say(void) {
+    size_t i;
+    int turn, o, at, gradients = 0;
+    for (i = 0; i < GEMMEPI__COUNT(smooth_formulas); i++) {
+        if (!prepare(smooth_formulas[i]))
+            continue;
+        for (turn = 0; turn < 2; turn++) {
+            fill_randomly(c.forward, &c.values);
+            fill_randomly(c.forward, &c.upstream);
+            for (at = 0; at < MOST; at++) /* fill_randomly knows of no D */
+                c.upstream.operands[GEMMEPI__RESULT].at[at].value = random_number();
+            for (o = 0; o < c.count; o++)
+                for (at = 0; at < MOST; at++) {
+                    c.values.operands[o].at[at].value *= 1 + 1e-3 * random_number(); /* off what jumps */
+                    c.values.value.at[at].value *= 1 + 1e-4 * random_number();
+                }
+            run_formula(c.forward, &c.values);
+            memset(&c.out, 0, sizeof c.out);
+            c.out.item = c.values.item;
+            for (o = 0; o < c.derived_count; o++)
+                if (!c.derived[o].output)
+                    c.out.operands[o] = *table_of(c.derived[o].name);
+            run_formula(c.backward, &c.out);
+            for (o = 0; o < c.derived_count; o++)
+                if (c.derived[o].output) {
+                    check_one_gradient(smooth_formulas[i], o);
+                    gradients++;
+                }
+        }
+        freed(c.forward);
+        freed(c.backward);
+    }
+    CHECK(gradients > 200, "%d gradients were looked at", gradients);
+}
+
+/* >>as text */
+
+static const char *gradient_of(const char *text, const char *value, const char *wrt, const char *saved) {
+    static char gradient[8192];
+    gemmepi_derive_desc desc;
+    c.count = operands_of(text, c.operands);
+    desc = derive_desc(text);
+    desc.value = value;
+    desc.wrt = wrt;
+    desc.saved = saved;
+    if (gemmepi_derive(&desc, gradient, sizeof gradient) == 0)
+        snprintf(gradient, sizeof gradient, "%s", gemmepi_last_error());
+    return gradient;
+}
+
+#define DERIVES(text, wrt, saved, expected)                                 \
+    CHECK(strcmp(gradient_of(text, NULL, wrt, saved), expected) == 0, "%s", \
+          gradient_of(text, NULL, wrt, saved))
+
+static void gradients_are_short_and_read_like_the_formula(void) {
+    DERIVES("d = v + b", "v, b", NULL, "d_v = dy;\nd_b = column_sum(dy)");
+    DERIVES("d = silu(v)", "v", NULL, "d_v = dy * d_silu(v)");
+    DERIVES("d = v * p + r", "v,p,r", NULL, "d_v = dy * p;\nd_p = row_sum(dy * v);\nd_r = dy");
+    DERIVES("d = v - r * s", "v r s", NULL, "d_r = -(dy * s);\nd_v = dy;\nd_s = all_sum(-(dy * r))");
+    DERIVES("d = left(v) * silu(right(v))", "v", NULL,
+            "t1 = right(v);\nd_v = pair(dy * silu(t1), dy * left(v) * d_silu(t1))");
+    DERIVES("d = left(v, 64) + right(v, 64)", "v", NULL, "d_v = pair(dy, dy, 64)");
+    DERIVES("d = even(v) * odd(v)", "v", NULL, "d_v = interleave(dy * odd(v), dy * even(v))");
+    DERIVES("d = pair(v, r)", "v,r", NULL, "d_v = left(dy);\nd_r = right(dy)");
+    DERIVES("d = relu(v)", "v", NULL, "d_v = v > 0 ? dy : 0");
+    DERIVES("d = v * 2 + r * 0 + 1 * u", "u", NULL, "d_u = dy");
+    DERIVES("d = - -v", "v", NULL, "d_v = dy");
+    DERIVES("d = v", "r", NULL,
+            "desc.wrt has \"r\"; accepted are names of operands, v and d, separated by commas");
+    DERIVES("d = v; o = r", "r", NULL, "d_r = dy_o");
+    DERIVES("rs = row_sum(v * r)", "v", NULL, "d_v = dy_rs * r");
+    DERIVES("rs = row_logsumexp(v)", "v", "v,rs", "d_v = dy_rs * exp(v - rs)");
+    DERIVES("d = (v > 0 ? v : 0) + (v > 0 ? 0 : r * v)", "v", NULL,
+            "/* derivatives that are 0: comparisons */\nd_v = v > 0 ? dy : dy * r");
+    DERIVES("x = v + b; d = x * x", "v", NULL, "t1 = dy * (v + b);\nd_v = t1 + t1");
+    DERIVES("h_1 = v + b; d = exp(h_1) * silu(h_1)", "v", NULL,
+            "h_1 = v + b;\nt2 = exp(h_1);\nd_v = dy * t2 * d_silu(h_1) + dy * silu(h_1) * t2");
+    DERIVES("d = s * v", "v,k", NULL,
+            "desc.wrt has \"k\"; accepted are names of operands, v and d, separated by commas");
+    DERIVES("d = k * v", "k", NULL, "d_k = all_sum(dy * v)");
+    CHECK(strcmp(gradient_of("d = acc * r", "acc", "acc,r", NULL), "d_acc = dy * r;\nd_r = dy * acc") == 0,
+          "%s", gradient_of("d = acc * r", "acc", "acc,r", NULL));
+}
+
+static void what_is_saved_is_read_and_the_rest_computed_anew(void) {
+    DERIVES("o = v + b; d = gelu_erf(o)", "v", "o", "d_v = dy_o + dy * d_gelu_erf(o)");
+    DERIVES("o = v + b; d = gelu_erf(o)", "v", "v,b", "d_v = dy_o + dy * d_gelu_erf(v + b)");
+    DERIVES("d = exp(v)", "v", "d", "d_v = dy * d");
+    DERIVES("d = exp(v)", "v", "v", "d_v = dy * exp(v)");
+    DERIVES("d = exp(v)", "v", "v,d", "d_v = dy * d");
+    DERIVES("o = v; d = silu(v)", "v", "o", "d_v = dy_o + dy * d_silu(o)");
+    DERIVES("d = k * silu(v)", "v", "v", "d_v = dy * k * d_silu(v)");
+    DERIVES("d = v * r", "v", "r", "d_v = dy * r");
+}
+
+static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
+    DERIVES("d = v * r", "v", "v",
+            "the gradient reads r, which desc.saved does not name, nor can it be computed anew");
+    DERIVES("d = silu(v)", "v", "",
+            "the gradient reads v, which desc.saved does not name, nor can it be computed anew");
+    DERIVES("rs = row_logsumexp(v)", "v", "v",
+            "the gradient of row_logsumexp reads its result rs, which desc.saved does not name");
+    DERIVES("rs = row_max(v)", "v", NULL, "row_max, which rs is assigned, has no derivative");
+    DERIVES("al = all_max(v)", "v", NULL, "all_max, which al is assigned, has no derivative");
+    DERIVES("rs = row_max(r); d = v", "v", NULL, "d_v = dy"); /* v has no part in it */
+    DERIVES("d = d_silu(v)", "v", NULL,
+            "d_silu has no derivative; the second derivatives of activations are not known");
+    DERIVES("d = v * label", "label", NULL, "desc.wrt names label, whose whole numbers have no gradient");
+    DERIVES("d = v; o = r", "o", NULL, "desc.wrt names o, an output; accepted are inputs and the value");
+    DERIVES("d = v", "d", NULL, "desc.wrt names d, an output; accepted are inputs and the value");
+    DERIVES("d = v", "v,v", NULL, "desc.wrt names v twice");
+    DERIVES("d = v", "", NULL, "desc.wrt is empty; it names what gradients are wanted of");
+    DERIVES("d = v", NULL, NULL, "desc.wrt is NULL; it names what gradients are wanted of");
+    DERIVES("d = v", "v", "v, x",
+            "desc.saved has \"x\"; accepted are names of operands, v and d, separated by commas");
+    DERIVES("d = v +", "v", NULL,
+            "desc.formula, column 8: the end is not expected here, but a number, a name, a function or '('");
+    DERIVES("d = left(v) * p; rs = row_sum(left(r) + p)", "p", NULL, "d_p = row_sum(dy_rs + dy * left(v))");
+    DERIVES(
+        "d = left(v); rs = row_sum(left(r) + p)", "p", NULL,
+        "the gradient of p is a sum over columns of what does not change along them, in a formula with halves, and "
+        "cannot be said in one formula");
+}
+
+static void derivatives_that_are_0_are_told(void) {
+    DERIVES("d = floor(v) + v", "v", NULL, "/* derivatives that are 0: floor */\nd_v = dy");
+    DERIVES("d = round(v)", "v", NULL, "/* derivatives that are 0: round */\nd_v = 0");
+    DERIVES("d = v > 0 ? v : r", "v", NULL,
+            "/* derivatives that are 0: comparisons */\nd_v = v > 0 ? dy : 0");
+    DERIVES("d = uniform(seed, 0) < 0.5 ? v : 0", "v", NULL,
+            "/* derivatives that are 0: uniform */\nd_v = uniform(seed, 0) < 0.5 ? dy : 0");
+}
+
+/* The gradient's value at one unit, v and r given, dy 1. */
+static double slope(const char *text, double v, double r) {
+    gemmepi__formula *f;
+    gemmepi__formula_desc desc;
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__unit unit;
+    gemmepi__estimate here[128];
+    double out;
+    int i;
+    if (!prepare(text))
+        return NAN;
+    desc = desc_of(gradient_of(text, NULL, "v", NULL), c.derived, 0, GEMMEPI_F64, GEMMEPI_F64);
+    {
+        gemmepi_derive_desc d = derive_desc(text);
+        d.wrt = "v", d.saved = NULL;
+        desc.operand_count = gemmepi_derive_operands(&d, c.derived, 80);
+    }
+    desc.without_value = desc.without_result = 1;
+    freed(c.forward), freed(c.backward);
+    if (gemmepi__parse_formula(&allocator, &desc, &f))
+        return NAN;
+    memset(&unit, 0, sizeof unit);
+    for (i = 0; i < desc.operand_count; i++)
+        unit.operands[i][0].value = strcmp(c.derived[i].name, "v") == 0   ? v
+                                    : strcmp(c.derived[i].name, "r") == 0 ? r
+                                                                          : 1;
+    gemmepi__evaluate(f, &unit, here);
+    for (i = 0; i < desc.operand_count && !c.derived[i].output; i++)
+        ;
+    out = gemmepi__output_value(f, here, i, 0).value;
+    freed(f);
+    return out;
+}
+
+static void ties_and_bends_have_the_slopes_that_are_told(void) {
+    CHECK(slope("d = min(v, r)", 1, 1) == 0.5 && slope("d = max(v, r)", 1, 1) == 0.5, "ties share");
+    CHECK(slope("d = min(v, r)", 1, 2) == 1 && slope("d = min(v, r)", 2, 1) == 0, "the lesser has it");
+    CHECK(slope("d = clamp(v, -1, 1) + 0 * r", 1, 0) == 1 && slope("d = clamp(v, -1, 1) + 0 * r", -1, 0) == 1,
+          "clamp passes at its bounds");
+    CHECK(slope("d = clamp(v, -1, 1) + 0 * r", 1.5, 0) == 0, "and nothing beyond");
+    CHECK(slope("d = abs(v) + 0 * r", 0, 0) == 0 && slope("d = abs(v) + 0 * r", -2, 0) == -1, "abs");
+    CHECK(slope("d = pow(v, 2) + 0 * r", 0, 0) == 0 && slope("d = pow(v, 1) + 0 * r", 0, 0) == 1, "pow at 0");
+    CHECK(slope("d = v > 0 ? v : log(v) * r", 2, NAN) == 1, "NaN of what is not taken");
+    CHECK(slope("x = log(v); d = (v > 0 ? x * r : 0) + (v > 1 ? x : v)", 0, 1) == 1,
+          "of what two do not take");
+    CHECK(slope("d = relu(v) + 0 * r", -1, 0) == 0, "relu");
+}
+
+/* >>operands and lengths */
+
+static void operands_of_a_gradient_are_listed(void) {
+    static const struct {
+        const char *name;
+        int kind, width, output, dtype;
+    } want[] = {
+        {"v", GEMMEPI_FULL, 0, 0, 0},
+        {"dy", GEMMEPI_FULL, GEMMEPI_WIDTH_HALF, 0, 0},
+        {"bh", GEMMEPI_PER_COLUMN, GEMMEPI_WIDTH_HALF, 0, 0},
+        {"rs", GEMMEPI_PER_ROW, 0, 0, GEMMEPI_F32},
+        {"dy_rs", GEMMEPI_PER_ROW, 0, 0, 0},
+        {"d_v", GEMMEPI_FULL, 0, 1, 0},
+        {"d_bh", GEMMEPI_PER_COLUMN, GEMMEPI_WIDTH_HALF, 1, 0},
+        {"d_s", GEMMEPI_SCALAR, 0, 1, 0},
+    };
+    const char *text = "d = left(v) * bh * s; rs = row_logsumexp(v)";
+    gemmepi_derive_desc desc;
+    int i, count;
+    c.count = operands_of(text, c.operands);
+    desc = derive_desc(text);
+    desc.wrt = "v, bh, s", desc.saved = "v, bh, rs, s";
+    count = gemmepi_derive_operands(&desc, c.derived, 80);
+    CHECK(count == 9, "%d: %s", count, gemmepi_last_error());
+    for (i = 0; i < (int)GEMMEPI__COUNT(want); i++) {
+        int at = 0;
+        while (at < count && strcmp(c.derived[at].name, want[i].name) != 0)
+            at++;
+        CHECK(at < count && (int)c.derived[at].kind == want[i].kind &&
+                  (int)c.derived[at].width == want[i].width && c.derived[at].output == want[i].output &&
+                  (int)c.derived[at].dtype == want[i].dtype,
+              "%s", want[i].name);
+    }
+    CHECK(gemmepi_derive_operands(&desc, NULL, 0) == 9, "the count alone");
+    memset(&c.derived[2], 0x55, sizeof c.derived[2]);
+    CHECK(gemmepi_derive_operands(&desc, c.derived, 2) == 9 && ((unsigned char *)&c.derived[2])[0] == 0x55,
+          "no more");
+    desc.wrt = "q";
+    CHECK(gemmepi_derive_operands(&desc, c.derived, 80) == 0, "an error");
+    CHECK(gemmepi_derive_operands(NULL, c.derived, 80) == 0 && strstr(gemmepi_last_error(), "desc is NULL"),
+          "NULL");
+}
+
+static void results_that_are_read_become_inputs(void) {
+    const char *text = "d = exp(left(v)); oh = h";
+    gemmepi_derive_desc desc;
+    int i, count;
+    c.count = operands_of(text, c.operands);
+    c.operands[0].dtype = GEMMEPI_F64;
+    desc = derive_desc(text);
+    desc.wrt = "v", desc.saved = "d, h";
+    count = gemmepi_derive_operands(&desc, c.derived, 80);
+    for (i = 0; i < count && strcmp(c.derived[i].name, "d") != 0; i++)
+        ;
+    CHECK(i < count && c.derived[i].kind == GEMMEPI_FULL && c.derived[i].width == GEMMEPI_WIDTH_HALF &&
+              !c.derived[i].output,
+          "%d of %d: %s", i, count, gemmepi_last_error());
+    c.operands[0].row_period = 4;
+    desc.wrt = "h", desc.saved = NULL;
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 &&
+              strstr(gemmepi_last_error(), "desc.wrt names h, an input with periods"),
+          "%s", gemmepi_last_error());
+}
+
+static void derive_writes_as_snprintf_does(void) {
+    const char *text = "d = silu(v)", *whole = "d_v = dy * d_silu(v)";
+    gemmepi_derive_desc desc;
+    char room[64];
+    size_t size;
+    c.count = 0;
+    desc = derive_desc(text);
+    desc.wrt = "v", desc.saved = NULL;
+    CHECK(gemmepi_derive(&desc, NULL, 0) == strlen(whole), "the length alone");
+    for (size = 0; size < sizeof room; size++) {
+        memset(room, '#', sizeof room);
+        CHECK(gemmepi_derive(&desc, room, size) == strlen(whole), "%d", (int)size);
+        CHECK(size == 0 || (strncmp(room, whole, size - 1) == 0 && strlen(room) < size), "%d: %s", (int)size,
+              room);
+        CHECK(size == sizeof room || room[size] == '#', "%d is written", (int)size);
+    }
+    CHECK(gemmepi_derive(NULL, room, sizeof room) == 0, "NULL");
+}
+
+static void a_gradient_that_is_too_long_is_refused(void) {
+    static char text[4096];
+    int i, good = 0, too_long = 0, too_many = 0;
+    for (i = 1; i < 320; i += 3) {
+        const char *said;
+        int k;
+        strcpy(text, "d = v");
+        for (k = 0; k < i; k++)
+            strcat(text, i % 2 ? "*sin(v*r)" : "*v");
+        said = gradient_of(text, NULL, "v", NULL);
+        good += strstr(said, "d_v = ") != NULL;
+        too_long +=
+            strstr(said, "the gradient of desc.formula has ") && strstr(said, "a formula has at most 4096");
+        too_many += strstr(said, "has more than 1024 operations") != NULL;
+    }
+    CHECK(good > 20 && too_long > 10 && good + too_long + too_many == 107,
+          "%d good, %d too long, %d of too many", good, too_long, too_many);
+}
+
+static void names_of_gradients_are_kept_free(void) {
+    gemmepi_operand operand;
+    gemmepi_derive_desc desc;
+    static const char *const names[] = {"dy", "d_x", "dy_x"};
+    size_t i;
+    memset(&operand, 0, sizeof operand);
+    memset(&desc, 0, sizeof desc);
+    operand.kind = GEMMEPI_FULL;
+    desc.operands = &operand, desc.operand_count = 1, desc.wrt = "v";
+    for (i = 0; i < GEMMEPI__COUNT(names); i++) {
+        char text[32];
+        snprintf(text, sizeof text, "d = v * %s", names[i]);
+        operand.name = names[i], desc.formula = text;
+        CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "an operand is called d"),
+              "%s", gemmepi_last_error());
+    }
+    operand.name = "t1", desc.formula = "dy = v * t1; t__2 = exp(dy); d = t__2 * t__2 * dy";
+    CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error());
+    {
+        char text[512];
+        gemmepi_derive(&desc, text, sizeof text);
+        CHECK(!strstr(text, "t1 =") && !strstr(text, "dy =") && strstr(text, "t_1 = v * t1"), "%s", text);
+    }
+}
+
+int main(void) {
+    RUN(gradients_are_what_differences_say);
+    RUN(gradients_are_short_and_read_like_the_formula);
+    RUN(what_is_saved_is_read_and_the_rest_computed_anew);
+    RUN(a_gradient_that_lacks_what_it_reads_is_refused);
+    RUN(derivatives_that_are_0_are_told);
+    RUN(ties_and_bends_have_the_slopes_that_are_told);
+    RUN(operands_of_a_gradient_are_listed);
+    RUN(results_that_are_read_become_inputs);
+    RUN(derive_writes_as_snprintf_does);
+    RUN(a_gradient_that_is_too_long_is_refused);
+    RUN(names_of_gradients_are_kept_free);
+    return test_finish();
+}

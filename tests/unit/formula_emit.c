@@ -1,0 +1,290 @@
+/* The code of formulas for kernels, compiled for the host: it computes what the host's evaluation says, within its bound, with errors
+   put into the hardware's functions. As shared libraries, by the compiler in CXX. */
+#include "formula_cases.h"
+
+#if GEMMEPI__WINDOWS
+int main(void) {
+    printf("skip formula_emit: it loads libraries as Linux does\n0 passed, 0 failed, 1 skipped\n");
+    return 0;
+}
+#else
+#include <dlfcn.h>
+
+#define FOLDER "build/tests/unit/"
+enum { MOST_FORMULAS = 128 };
+
+/* >>the library */
+
+typedef struct kind {
+    const char *name, *type;
+    gemmepi_dtype accumulator, d;
+    int exact;
+} kind;
+
+static const kind kinds[] = {{"exact", "float", GEMMEPI_F32, GEMMEPI_F32, 1},
+                             {"short", "float", GEMMEPI_F32, GEMMEPI_BF16, 0},
+                             {"f64", "double", GEMMEPI_F64, GEMMEPI_F64, 1},
+                             {"whole", "int", GEMMEPI_I32, GEMMEPI_I32, 1}};
+
+static const char *const whole_formulas[] = {
+    "d = v + r * u - 3",
+    "d = -v * 65537 + 2147483648",
+    "d = v > r ? max(v, u) : min(r, -u)",
+    "d = relu(v) + (v == label) + 2 * (label > r && !(u == 3) || v < -7)",
+    "d = v * column + row - item * columns",
+    "d = left(v) * right(r) - left(column)",
+};
+
+static const char *shim =
+    "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n"
+    "#define __device__\n#define __forceinline__ inline\n#define GEMMEPI_HAS_FUNCTIONS\n"
+    "typedef uint32_t u32;\ntypedef unsigned long long u64;\n"
+    "extern \"C\" { double off = 0; }\n"
+    "static uint32_t __float_as_uint(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }\n"
+    "static float __uint_as_float(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }\n"
+    "static float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1) : 0; }\n"
+    "static double erfcx(double x) { return x > 100 ? 0.56418958354775628695 / x : (double)(expl((long double)x * x) * "
+    "erfcl(x)); }\n"
+    "static float rsqrt(float x) { return (float)(1 / sqrt((double)x)); }\n"
+    "static double rsqrt(double x) { return 1 / sqrt(x); }\n"
+    "static float flushed(float x) { return fabsf(x) < 1.17549435e-38f ? copysignf(0, x) : x; }\n"
+    "static float fast_power_of_2(float x) { return flushed((float)(exp2((double)flushed(x)) * (1 + off * 0x1p-22 * "
+    "0.70710678))); }\n"
+    "static float fast_reciprocal(float x) { double y = 1 / (double)flushed(x); return flushed((float)((float)y == y ? y : "
+    "y * (1 + off * 0x1p-23))); }\n"
+    "static double formula_rounded(double x) { return x; }\n"
+    "static float formula_rounded(float x) {\n"
+    "    if (!TO_BF16 || x != x) return x;\n"
+    "    uint32_t b = __float_as_uint(x); return __uint_as_float((b + 0x7fff + (b >> 16 & 1)) & 0xffff0000); }\n"
+    "#include \"kernels/activation.cuh\"\n#include \"kernels/formula.cuh\"\n";
+
+/* Of one formula: its code, and a function that gives it what it reads and takes what comes out. */
+static void write_formula(FILE *file, const gemmepi__formula *f, int number, const char *type) {
+    static char code[1 << 16];
+    gemmepi__text text = gemmepi__text_in(code, sizeof code);
+    int i, member;
+    gemmepi__emit_formula(&text, f);
+    CHECK(!gemmepi__text_is_cut(&text), "the code has %d characters", (int)text.length);
+    fprintf(file, "namespace f%d {\n%s", number, code);
+    fprintf(
+        file,
+        "extern \"C\" void run%d(const double *v, const double *a, const long long *whole, const long long *index, const "
+        "long long *column, double *to) {\n    Formula_in in = {};\n    Formula_out out = {};\n"
+        "    (void)v, (void)a, (void)whole, (void)index, (void)column;\n",
+        number);
+    if (f->reads_value)
+        fprintf(file, "    for (int m = 0; m < FORMULA_VALUE; m++) in.v[m] = (%s)v[m];\n", type);
+    for (i = 0; i < f->operand_count; i++)
+        for (member = 0; member < f->operands[i].members && f->operands[i].used && !f->operands[i].output;
+             member++)
+            if (f->operands[i].dtype == GEMMEPI_I32 || f->operands[i].dtype == GEMMEPI_I64)
+                fprintf(file, "    in.a%d[%d] = whole[%d];\n", i, member, 2 * i + member);
+            else
+                fprintf(file, "    in.a%d[%d] = (%s)a[%d];\n", i, member, type, 2 * i + member);
+    for (i = 0; i < GEMMEPI__INDICES; i++)
+        if (f->indices >> i & 1 && i != GEMMEPI__INDEX_COLUMN)
+            fprintf(file, "    in.%s = index[%d];\n", gemmepi__index_names[i], i);
+        else if (f->indices >> i & 1)
+            fprintf(file, "    for (int m = 0; m < FORMULA_MEMBERS; m++) in.column[m] = column[m];\n");
+    fprintf(file, "    formula(in, out);\n");
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
+             member++)
+            if (i == GEMMEPI__RESULT)
+                fprintf(file, "    to[%d] = out.d[%d];\n", 2 * i + member, member);
+            else
+                fprintf(file, "    to[%d] = out.a%d[%d];\n", 2 * i + member, i, member);
+    fprintf(file, "}\n}\n");
+    fprintf(file,
+            "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
+            "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_EXACT\n"
+            "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
+}
+
+static int compile(const kind *k) {
+    char command[1024];
+    const char *compiler = getenv("CXX");
+    snprintf(
+        command, sizeof command,
+        "%s -std=c++17 -O1 -w -shared -fPIC -DGEMMEPI_T=%s -DGEMMEPI_INDEX='long long' -DGEMMEPI_EXACT=%d -DTO_BF16=%d "
+        "-Isrc " FOLDER "formula_emit_%s.cpp -o " FOLDER "formula_emit_%s.so",
+        compiler && *compiler ? compiler : "g++", k->type, k->exact, k->d == GEMMEPI_BF16, k->name, k->name);
+    return system(command) == 0;
+}
+
+/* >>one formula against its evaluation */
+
+typedef void run_function(const double *v, const double *a, const long long *whole, const long long *index,
+                          const long long *column, double *to);
+
+static int within(double got, gemmepi__estimate want, int is_f32) {
+    if (want.bound > DBL_MAX || (got != got && want.value != want.value))
+        return 1;
+    if (got == want.value)
+        return 1;
+    if (got > DBL_MAX || got < -DBL_MAX) /* what rounds there */
+        return is_f32 && fabs(want.value) + want.bound >= 3.4028235e38;
+    return fabs(got - want.value) <= want.bound;
+}
+
+static long held; /* outputs that a finite bound holds */
+
+static void check_formula(const char *text, const gemmepi__formula *f, run_function *run, double *off,
+                          int is_f32) {
+    static data d;
+    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    double v[2], a[2 * GEMMEPI__FORMULA_OPERANDS], to[2 * GEMMEPI__FORMULA_OPERANDS + 2];
+    long long whole[2 * GEMMEPI__FORMULA_OPERANDS], index[GEMMEPI__INDICES], column[2];
+    gemmepi__unit unit;
+    int turn, row, u, i, member;
+    for (turn = 0; turn < 6; turn++) {
+        fill_randomly(f, &d);
+        *off = turn % 3 - 1;
+        for (i = 0; i < MOST && turn > 2; i++) /* far out, where numbers are small and large */
+            d.value.at[i].value *= turn == 3 ? 8 : turn == 4 ? 64 : 0x1p-12;
+        for (i = 0; i < MOST && f->accumulator == GEMMEPI_I32; i++)
+            d.value.at[i].value = (double)(int32_t)(random_state >> 32), random_number();
+        for (row = 0; row < ROWS; row++)
+            for (u = 0; u < units_of(f); u++) {
+                fill_unit(f, &d, row, u, &unit);
+                for (i = 0; i < 2 * f->operand_count; i++) {
+                    if (f->accumulator == GEMMEPI_I32)
+                        unit.whole[i / 2][i % 2] = (int32_t)(random_state >> 33), random_number();
+                    a[i] = unit.operands[i / 2][i % 2].value;
+                    whole[i] = unit.whole[i / 2][i % 2];
+                }
+                for (i = 0; i < GEMMEPI__INDICES; i++)
+                    index[i] = unit.indices[i];
+                for (i = 0; i < 2; i++)
+                    v[i] = unit.value[i].value, column[i] = unit.column[i];
+                gemmepi__evaluate(f, &unit, values);
+                run(v, a, whole, index, column, to);
+                for (i = 0; i <= GEMMEPI__RESULT; i++)
+                    for (member = 0;
+                         f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
+                         member++) {
+                        gemmepi__estimate want = gemmepi__output_value(f, values, i, member);
+                        held += want.bound <= DBL_MAX && want.value == want.value;
+                        CHECK(within(to[2 * i + member], want, is_f32),
+                              "%s: %.17g, not %.17g +- %.3g (v %.9g)", text, to[2 * i + member], want.value,
+                              want.bound, v[0]);
+                        CHECK(want.bound > DBL_MAX || want.bound <= 1e-2 * (1 + fabs(want.value)) ||
+                                  strstr(text, "d_") || strchr(text, '<') || strchr(text, '>') ||
+                                  strstr(text, "exp") || strstr(text, "mod") || strstr(text, "rounded") ||
+                                  turn == 4,
+                              "%s: %.9g +- %.3g says little", text, want.value, want.bound);
+                    }
+            }
+    }
+    free(values);
+}
+
+/* >>all of a kind */
+
+static void code_computes_what_the_host_says(const kind *k) {
+    static gemmepi__formula *formulas[MOST_FORMULAS];
+    const char *texts[MOST_FORMULAS];
+    char name[128];
+    int i, count = 0, is_whole = k->accumulator == GEMMEPI_I32;
+    FILE *file;
+    void *library;
+    double *off;
+    if (system("${CXX:-g++} --version >/dev/null 2>&1") != 0)
+        SKIP("there is no C++ compiler");
+    snprintf(name, sizeof name, FOLDER "formula_emit_%s.cpp", k->name);
+    file = fopen(name, "w");
+    CHECK(file != NULL, "%s cannot be written", name);
+    if (!file)
+        return;
+    fprintf(file, "%s", shim);
+    for (i = 0; i < (int)GEMMEPI__COUNT(smooth_formulas) && !is_whole; i++)
+        texts[count++] = smooth_formulas[i];
+    for (i = 0; i < (int)GEMMEPI__COUNT(other_formulas) && !is_whole; i++)
+        texts[count++] = other_formulas[i];
+    for (i = 0; i < (int)GEMMEPI__COUNT(whole_formulas) && is_whole; i++)
+        texts[count++] = whole_formulas[i];
+    for (i = 0; i < count; i++) {
+        formulas[i] = parsed(texts[i], k->accumulator, k->d);
+        CHECK(formulas[i] != NULL, "%s: %s", texts[i], gemmepi_last_error());
+        if (!formulas[i]) {
+            fclose(file);
+            return;
+        }
+        formulas[i]->is_short = !k->exact; /* of reductions, too */
+        write_formula(file, formulas[i], i, k->type);
+    }
+    fclose(file);
+    CHECK(compile(k), "%s does not compile", name);
+    snprintf(name, sizeof name, "./" FOLDER "formula_emit_%s.so", k->name);
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library != NULL, "%s", library ? "" : dlerror());
+    if (!library)
+        return;
+    off = (double *)dlsym(library, "off");
+    held = 0;
+    for (i = 0; i < count; i++) {
+        run_function *run;
+        snprintf(name, sizeof name, "run%d", i);
+        *(void **)(void *)&run = dlsym(library, name);
+        CHECK(run && off, "%s", name);
+        if (run && off)
+            check_formula(texts[i], formulas[i], run, off, k->accumulator == GEMMEPI_F32);
+        freed(formulas[i]);
+    }
+    CHECK(held > 500L * count / 10, "%ld outputs were held to a bound", held);
+    dlclose(library);
+}
+
+static void exact_code_computes_what_the_host_says(void) {
+    code_computes_what_the_host_says(&kinds[0]);
+}
+static void short_code_computes_what_the_host_says(void) {
+    code_computes_what_the_host_says(&kinds[1]);
+}
+static void code_in_f64_computes_what_the_host_says(void) {
+    code_computes_what_the_host_says(&kinds[2]);
+}
+static void code_of_whole_numbers_computes_what_the_host_says(void) {
+    code_computes_what_the_host_says(&kinds[3]);
+}
+
+/* >>its table */
+
+static void the_table_says_what_a_kernel_must_bring(void) {
+    static const char *const lines[] = {
+        "#define FORMULA_MEMBERS 2\n",
+        "#define FORMULA_HALVES 1\n",
+        "#define FORMULA_GROUP 4\n",
+        "#define FORMULA_VALUE 2\n",
+        "#define FORMULA_RESULT 1\n",
+        "#define FORMULA_INDICES 0x2\n",
+        "#define FORMULA_EXACT 1\n",
+        " X(0, a0, FULL, 1, BF16, 0) X(1, a1, PER_ROW, 1, BF16, 0)\n",
+        " X(2, a2, PER_ROW, 2, F32, row_sum, 0)\n",
+        "    GEMMEPI_T v[2];\n",
+        "    GEMMEPI_T a0[1];\n",
+        "    GEMMEPI_INDEX column[2];\n",
+    };
+    static char code[8192];
+    gemmepi__text text = gemmepi__text_in(code, sizeof code);
+    gemmepi__formula *f =
+        parsed("d = left(v, 4) * h * p + right(column, 4); rs = row_sum(silu(v))", GEMMEPI_F32, GEMMEPI_BF16);
+    size_t i;
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    if (!f)
+        return;
+    gemmepi__emit_formula(&text, f);
+    for (i = 0; i < GEMMEPI__COUNT(lines); i++)
+        CHECK(strstr(code, lines[i]) != NULL, "%s is not in\n%s", lines[i], code);
+    freed(f);
+}
+
+int main(void) {
+    RUN(exact_code_computes_what_the_host_says);
+    RUN(short_code_computes_what_the_host_says);
+    RUN(code_in_f64_computes_what_the_host_says);
+    RUN(code_of_whole_numbers_computes_what_the_host_says);
+    RUN(the_table_says_what_a_kernel_must_bring);
+    return test_finish();
+}
+#endif

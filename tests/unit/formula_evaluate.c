@@ -1,0 +1,464 @@
+/* Formulas on the host, held against plain C, and their bounds. */
+#include "formula_cases.h"
+
+/* >>of one unit */
+
+static gemmepi__estimate here[4 * GEMMEPI__GRAPH_NODES];
+
+/* The value of D with v, r and u as given, all exact. */
+static gemmepi__estimate value_of(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d,
+                                  gemmepi__estimate v, gemmepi__estimate r, gemmepi__estimate u) {
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi__formula *f = parsed(text, accumulator, d);
+    gemmepi__unit unit;
+    gemmepi__estimate out = {0, 0};
+    int i, count = operands_of(text, operands);
+    CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
+    if (!f)
+        return out;
+    memset(&unit, 0, sizeof unit);
+    unit.value[0] = v;
+    for (i = 0; i < count; i++)
+        unit.operands[i][0] = strcmp(operands[i].name, "r") == 0 ? r : u;
+    gemmepi__evaluate(f, &unit, here);
+    out = gemmepi__output_value(f, here, GEMMEPI__RESULT, 0);
+    freed(f);
+    return out;
+}
+
+static gemmepi__estimate exactly(double x) {
+    gemmepi__estimate e;
+    e.value = x;
+    e.bound = 0;
+    return e;
+}
+
+static gemmepi__estimate about(double x, double bound) {
+    gemmepi__estimate e;
+    e.value = x;
+    e.bound = bound;
+    return e;
+}
+
+static int same(double x, double y) {
+    return x == y || (x != x && y != y);
+}
+
+/* With v, r and u; `expected` is plain C. */
+#define COMPUTES(text, expected)                                                                         \
+    do {                                                                                                 \
+        int i_;                                                                                          \
+        for (i_ = 0; i_ < 40; i_++) {                                                                    \
+            double v = random_number(), r = random_number(), u = random_number(), want = (expected);     \
+            gemmepi__estimate got =                                                                      \
+                value_of(text, GEMMEPI_F64, GEMMEPI_F64, exactly(v), exactly(r), exactly(u));            \
+            (void)r, (void)u, (void)v;                                                                   \
+            CHECK(same(got.value, want) || fabs(got.value - want) <= 4 * got.bound + 1e-15 * fabs(want), \
+                  "%s of %.17g, %.17g, %.17g: %.17g, not %.17g", text, v, r, u, got.value, want);        \
+        }                                                                                                \
+    } while (0)
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+static void operators_and_functions_compute_what_c_does(void) {
+    COMPUTES("d = v + r * u - 3", v + r * u - 3);
+    COMPUTES("d = -(v / (r + 5)) * u", -(v / (r + 5)) * u);
+    COMPUTES("d = v < r ? u : v >= 1 ? -u : 7", v < r ? u : v >= 1 ? -u : 7);
+    COMPUTES("d = (v < r) + 2 * (v > u) + 4 * (v <= 0.5) + 8 * (u != v)",
+             (v < r) + 2 * (v > u) + 4 * (v <= 0.5) + 8 * (u != v));
+    COMPUTES("d = v > 0 && r > 0 || !(u > 0)", (v > 0 && r > 0) || !(u > 0));
+    COMPUTES("d = floor(v * 4)", floor(v * 4));
+    COMPUTES("d = round(v * 4)", rint(v * 4));
+    COMPUTES("d = abs(v) + min(r, u) * max(v, u) - clamp(r, -0.5, 1)",
+             fabs(v) + fmin(r, u) * fmax(v, u) - fmin(fmax(r, -0.5), 1));
+    COMPUTES("d = exp(v) + exp2(r) * expm1(u)", exp(v) + exp2(r) * expm1(u));
+    COMPUTES("d = log(v + 3) + log2(r + 3) * log1p(u + 2.5)", log(v + 3) + log2(r + 3) * log1p(u + 2.5));
+    COMPUTES("d = pow(v + 3, r) + sqrt(u + 3) * rsqrt(v + 3)", pow(v + 3, r) + sqrt(u + 3) / sqrt(v + 3));
+    COMPUTES("d = sin(v * 9) + cos(r) * tanh(u) - erf(v)", sin(v * 9) + cos(r) * tanh(u) - erf(v));
+    COMPUTES("d = mod(v * 8, r + 5)", fmod(v * 8, r + 5));
+    COMPUTES("d = fma(v, r, u)", v * r + u);
+    COMPUTES("d = isnan(v / r * 0)", 0);
+    COMPUTES("d = silu(v) + sigmoid(r) * relu(u)", v * sigmoid(v) + sigmoid(r) * (u > 0 ? u : 0));
+    COMPUTES("d = d_silu(v) * d_sigmoid(r)", sigmoid(v) * (1 + v * sigmoid(-v)) * sigmoid(r) * sigmoid(-r));
+    COMPUTES("d = gelu_erf(v) - elu(r) + elu(u, 0.5) + leaky_relu(v)",
+             v * erfc(-v * sqrt(0.5)) / 2 - (r > 0 ? r : expm1(r)) + (u > 0 ? u : 0.5 * expm1(u)) +
+                 (v > 0 ? v : 0.01 * v));
+    COMPUTES("d = d_elu(r, 3) + d_relu(v) + d_leaky_relu(u, 7)",
+             (r > 0 ? 1 : 3 * exp(r)) + (v > 0) + (u > 0 ? 1 : 7));
+    COMPUTES("d = softplus(v) + hardsigmoid(r) * squared_relu(u)",
+             log1p(exp(v)) + fmin(fmax(r + 3, 0), 6) / 6 * (u > 0 ? u * u : 0));
+    COMPUTES("x = v * r; d = x * x; o = d + u", v * r * v * r);
+}
+
+#define IS(text, v, r, expected)                                                                        \
+    do {                                                                                                \
+        gemmepi__estimate got_ =                                                                        \
+            value_of(text, GEMMEPI_F32, GEMMEPI_BF16, exactly(v), exactly(r), exactly(0));              \
+        CHECK(same(got_.value, (expected)), "%s of %g and %g is %.17g", text, (double)(v), (double)(r), \
+              got_.value);                                                                              \
+    } while (0)
+
+static void nan_goes_where_it_should_and_nowhere_else(void) {
+    const double nan = NAN, inf = HUGE_VAL;
+    IS("d = min(v, r)", nan, 1, nan);
+    IS("d = min(v, r)", 1, nan, nan);
+    IS("d = max(v, r)", nan, 1, nan);
+    IS("d = max(v, r)", 1, nan, nan);
+    IS("d = clamp(v, 0, 1)", nan, 0, nan);
+    IS("d = clamp(0.5, v, r)", nan, 1, nan);
+    IS("d = clamp(0.5, v, r)", 0, nan, nan);
+    IS("d = v > 0 ? v : r", nan, 2, 2);
+    IS("d = v > 0 ? r : v", 3, nan, nan);
+    IS("d = v > 0 ? v : r", 3, nan, 3);
+    IS("d = isnan(v) ? r : v", nan, 5, 5);
+    IS("d = v == v", nan, 0, 0);
+    IS("d = v != v", nan, 0, 1);
+    IS("d = (v ? 1 : 2)", nan, 0, 1);
+    IS("d = relu(v)", nan, 0, nan);
+    IS("d = v - r", inf, inf, nan);
+    IS("d = v == r", inf, inf, 1);
+    IS("d = 0 * v", inf, 0, nan);
+    IS("d = v / r", 1, 0, inf);
+}
+
+static void halves_round_to_even_and_ties_are_held(void) {
+    IS("d = round(v)", 0.5, 0, 0);
+    IS("d = round(v)", 1.5, 0, 2);
+    IS("d = round(v)", 2.5, 0, 2);
+    IS("d = round(v)", -2.5, 0, -2);
+    IS("d = clamp(v, 1, -1)", 0, 0, -1); /* min(max(x, low), high) */
+    IS("d = mod(v, r)", -7, 3, -1);
+    IS("d = mod(v, r)", 7, -3, 1);
+    IS("d = rounded(v)", 1.00390625, 0, 1); /* BF16: a tie, to even */
+    IS("d = rounded(v)", 1.01171875, 0, 1.015625);
+    IS("d = d_hardswish(v)", -3, 0, 0);
+    IS("d = d_relu(v)", 0, 0, 0);
+}
+
+/* >>bounds */
+
+#define BOUND(text, v, r, least, most)                                                             \
+    do {                                                                                           \
+        gemmepi__estimate got_ = value_of(text, GEMMEPI_F32, GEMMEPI_BF16, v, r, exactly(0));      \
+        CHECK(got_.bound >= (least) && got_.bound <= (most), "%s: %.9g +- %.9g", text, got_.value, \
+              got_.bound);                                                                         \
+    } while (0)
+
+static const double U = 1.0 / 16777216;
+
+static void exact_arithmetic_has_no_bound(void) {
+    BOUND("d = v + r", exactly(1.5), exactly(2.25), 0, 0);
+    BOUND("d = v * r - 3", exactly(1.5), exactly(2.25), 0, 0);
+    BOUND("d = v / r", exactly(3), exactly(4), 0, 0);
+    BOUND("d = -max(v, r)", exactly(3), exactly(4), 0, 0);
+    BOUND("d = v > r ? v : r", exactly(3), exactly(4), 0, 0);
+    BOUND("d = 2 * v == r", exactly(3), exactly(6), 0, 0);
+}
+
+static void every_step_adds_its_rounding(void) {
+    BOUND("d = v + r", exactly(1), exactly(U), U,
+          1.2 * U); /* half a unit in the last place of 1 is u, of F32 */
+    BOUND("d = v * 0.1", exactly(1), exactly(0), 0.1 * U, 0.3 * U);
+    BOUND("d = v + r", about(1, 1e-3), about(2, 1e-4), 1.1e-3, 1.1e-3 + 4 * U);
+    BOUND("d = v - r", about(1, 1e-3), about(1, 1e-3), 2e-3, 2e-3 + U);
+    BOUND("d = v * r", about(3, 1e-3), about(-5, 1e-4), 5.3e-3, 5.31e-3);
+    BOUND("d = v / r", about(3, 1e-3), about(5, 0), 2e-4, 2.01e-4);
+    BOUND("d = exp(v)", about(2, 1e-3), exactly(0), 7.38e-3, 7.40e-3);
+    BOUND("d = exp(v)", exactly(2), exactly(0), 4 * U, 32 * U); /* two units in the last place */
+    BOUND("d = sqrt(v)", exactly(2), exactly(0), U, 2 * U);
+    BOUND("d = silu(v)", about(1, 1e-3), exactly(0), 9e-4,
+          9.4e-4); /* its slope is 0.93, its form the short one */
+    BOUND("d = sin(v)", about(1, 5), exactly(0), 1.9, 2.1);
+}
+
+static void what_may_jump_spans_both_results(void) {
+    BOUND("d = floor(v)", about(1.9999, 1e-3), exactly(0), 1, 1);
+    BOUND("d = floor(v)", about(1.5, 1e-3), exactly(0), 0, 0);
+    BOUND("d = round(v)", about(1.4999, 1e-3), exactly(0), 1, 1);
+    BOUND("d = v > r", about(1, 1e-3), about(1.0005, 0), 1, 1);
+    BOUND("d = v > r", about(1, 1e-3), about(1.002, 0), 0, 0);
+    BOUND("d = v > r ? 10 : 3", about(1, 1e-3), about(1.0005, 0), 7, 7);
+    BOUND("d = v > r ? 10 : 3", about(1, 1e-3), about(2, 0), 0, 0);
+    BOUND("d = v > r && r > 5", about(1, 1e-3), about(1.0005, 0), 0, 0); /* the second decides */
+    BOUND("d = v > r || r > 1", about(1, 1e-3), about(1.0005, 0), 0, 0);
+    BOUND("d = !(v > r)", about(1, 1e-3), about(1.0005, 0), 1, 1);
+    BOUND("d = mod(v, r)", about(5.9999, 1e-3), exactly(2), 1.9, 2.1);
+    BOUND("d = mod(v, r)", about(5, 1e-3), exactly(2), 1e-3, 1.1e-3);
+    BOUND("d = v / r", about(1, 0), about(1e-4, 1e-3), HUGE_VAL, HUGE_VAL);
+    BOUND("d = log(v)", about(1e-4, 1e-3), exactly(0), HUGE_VAL, HUGE_VAL);
+    BOUND("d = d_relu(v)", about(1e-4, 1e-3), exactly(0), 1, 1.01);
+    BOUND("d = rounded(v)", about(1.00390625, 1e-6), exactly(0), 0.0078125, 0.0078125);
+    BOUND("d = rounded(v)", about(1.001, 1e-6), exactly(0), 0, 0);
+    BOUND("d = abs(v)", about(1e-4, 1e-3), exactly(0), 1e-3, 1e-3);
+    BOUND("d = pow(v, 2)", about(1e-4, 1e-3), exactly(0), 1.2e-6, 1.4e-6);
+}
+
+/* Every formula at numbers moved within their bounds, in all corners that a generator finds. */
+static void bounds_cover_what_inputs_within_theirs_give(void) {
+    static data d, moved;
+    size_t i, count = GEMMEPI__COUNT(smooth_formulas);
+    int turn, o, at, checked = 0;
+    for (i = 0; i < count + GEMMEPI__COUNT(other_formulas); i++) {
+        const char *text = i < count ? smooth_formulas[i] : other_formulas[i - count];
+        gemmepi__formula *f = parsed(text, GEMMEPI_F64, GEMMEPI_F64);
+        CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
+        if (!f)
+            continue;
+        for (turn = 0; turn < 6; turn++) {
+            fill_randomly(f, &d);
+            for (at = 0; at < MOST; at++) {
+                d.value.at[at].bound = turn % 2 ? 0.05 : 1e-6;
+                for (o = 0; o < f->operand_count; o++)
+                    d.operands[o].at[at].bound = turn % 2 ? 0.03 : 1e-6;
+            }
+            moved = d;
+            for (at = 0; at < MOST; at++) {
+                moved.value.at[at].value += moved.value.at[at].bound * random_number() / 2;
+                moved.value.at[at].bound = 0;
+                for (o = 0; o < f->operand_count; o++) {
+                    moved.operands[o].at[at].value += moved.operands[o].at[at].bound * random_number() / 2;
+                    moved.operands[o].at[at].bound = 0;
+                }
+            }
+            run_formula(f, &d);
+            run_formula(f, &moved);
+            for (o = 0; o <= GEMMEPI__RESULT; o++)
+                for (at = 0; f->operands[o].output && f->operands[o].used && !f->operands[o].reduction &&
+                             at < elements_of(f->operands[o].kind, f->operands[o].width);
+                     at++) {
+                    gemmepi__estimate a = d.operands[o].at[at], b = moved.operands[o].at[at];
+                    checked++;
+                    CHECK(a.bound == HUGE_VAL || same(a.value, b.value) ||
+                              fabs(a.value - b.value) <= a.bound * (1 + 1e-9) + b.bound,
+                          "%s: %.17g +- %.9g, and %.17g", text, a.value, a.bound, b.value);
+                }
+        }
+        freed(f);
+    }
+    CHECK(checked > 5000, "%d", checked);
+}
+
+/* >>whole numbers */
+
+static void whole_results_are_modulo_2_to_32(void) {
+    static const struct {
+        const char *text;
+        double v, r, want;
+    } cases[] = {
+        {"d = v + r", 2147483647, 1, -2147483648.0},
+        {"d = v - r", -2147483648.0, 1, 2147483647},
+        {"d = v * r", 65536, 65537, 65536},
+        {"d = v * r", -3, 5, -15},
+        {"d = -v", -2147483648.0, 0, -2147483648.0},
+        {"d = v + 2147483648", 0, 0, -2147483648.0},
+        {"d = max(v, -5) + min(v, -7)", -6, 0, -12},
+        {"d = relu(v) + (v == r)", 4, 4, 5},
+        {"d = v > r ? v : -r", 2, 3, -3},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_I32, GEMMEPI_I32);
+        gemmepi__unit unit;
+        gemmepi__estimate got;
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        memset(&unit, 0, sizeof unit);
+        unit.value[0].value = cases[i].v;
+        unit.whole[0][0] = (int64_t)cases[i].r;
+        gemmepi__evaluate(f, &unit, here);
+        got = gemmepi__output_value(f, here, GEMMEPI__RESULT, 0);
+        CHECK(got.value == cases[i].want && got.bound == 0, "%s: %.0f", cases[i].text, got.value);
+        freed(f);
+    }
+}
+
+static void whole_numbers_compare_exactly_however_large(void) {
+    static const struct {
+        const char *text;
+        int64_t label, column;
+        double want;
+    } cases[] = {
+        {"d = column == label", 16777217, 16777217, 1},
+        {"d = column == label", 16777217, 16777216, 0}, /* F32 has one number for both */
+        {"d = column < label", 9007199254740993, 9007199254740992, 1},
+        {"d = label > 16777216", 16777217, 0, 1},
+        {"d = label != 4611686018427387905", 4611686018427387905, 0, 0},
+        {"d = column + 0 == label", 16777217, 16777216, 1}, /* a sum is a number like others */
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F32, GEMMEPI_F32);
+        gemmepi__unit unit;
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        memset(&unit, 0, sizeof unit);
+        unit.whole[0][0] = cases[i].label;
+        unit.column[0] = cases[i].column;
+        gemmepi__evaluate(f, &unit, here);
+        if (i < 4)
+            CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).value == cases[i].want &&
+                      gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).bound == 0,
+                  "%s", cases[i].text);
+        else
+            CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 4, "%s",
+                  cases[i].text);
+        freed(f);
+    }
+}
+
+/* >>random numbers */
+
+static void philox_gives_its_published_vectors(void) {
+    static const struct {
+        uint32_t counter[4], key[2], want[4];
+    } cases[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}},
+        {{0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu},
+         {0xffffffffu, 0xffffffffu},
+         {0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}},
+        {{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u},
+         {0xa4093822u, 0x299f31d0u},
+         {0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        uint32_t counter[4];
+        memcpy(counter, cases[i].counter, sizeof counter);
+        gemmepi__philox(counter, cases[i].key[0], cases[i].key[1]);
+        CHECK(memcmp(counter, cases[i].want, sizeof counter) == 0, "%08x %08x %08x %08x", counter[0],
+              counter[1], counter[2], counter[3]);
+    }
+    CHECK(gemmepi__uniform(0, 0, 0, 0, 0) == 0x6627e8 / 16777216.0, "the upper 24 bits of the first word");
+    CHECK(gemmepi__uniform(0, 0, 3, 0, 0) == 0x9b00db / 16777216.0, "of the last");
+    /* key and counter as the published third vector has them: its words are columns 4 c to 4 c + 3 */
+    CHECK(gemmepi__uniform((int64_t)(0x299f31d0a4093822u), 0x03707344u, (int64_t)0x243f6a88u * 4 + 2,
+                           0x85a308d3u, 0x13198a2eu) == 0x5001e4 / 16777216.0,
+          "seed, column, row, item and i in their places");
+}
+
+/* >>widths and reductions, on matrices */
+
+static void halves_are_of_the_columns_they_say(void) {
+    static const struct {
+        const char *text;
+        int left, right;
+    } cases[] = {
+        {"d = left(v) * 100 + right(column)", 1, 5},
+        {"d = even(v) * 100 + odd(column)", 2, 3},
+        {"d = left(v, 4) * 100 + right(column, 4)", 1, 3},
+    };
+    static data d;
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        fill_randomly(f, &d);
+        run_formula(f, &d);
+        CHECK(d.operands[GEMMEPI__RESULT].at[COLUMNS / 2 + 1].value ==
+                  d.value.at[COLUMNS + cases[i].left].value * 100 + cases[i].right,
+              "%s: %g", cases[i].text, d.operands[GEMMEPI__RESULT].at[COLUMNS / 2 + 1].value);
+        freed(f);
+    }
+}
+
+static void pair_and_interleave_are_the_way_back(void) {
+    static const char *const texts[] = {"d = pair(left(v), right(v))", "d = interleave(even(v), odd(v))",
+                                        "d = pair(left(v, 4), right(v, 4), 4)"};
+    static data d;
+    size_t i;
+    int at;
+    for (i = 0; i < GEMMEPI__COUNT(texts); i++) {
+        gemmepi__formula *f = parsed(texts[i], GEMMEPI_F64, GEMMEPI_F64);
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        fill_randomly(f, &d);
+        run_formula(f, &d);
+        for (at = 0; at < ROWS * COLUMNS; at++)
+            CHECK(d.operands[GEMMEPI__RESULT].at[at].value == d.value.at[at].value, "%s at %d", texts[i], at);
+        freed(f);
+    }
+}
+
+static void sums_are_over_all_columns_of_their_width(void) {
+    static const struct {
+        const char *text;
+        int width;
+    } cases[] = {{"rs = row_sum(h)", GEMMEPI_WIDTH_HALF},
+                 {"rs = row_sum(w)", GEMMEPI_WIDTH_DOUBLE},
+                 {"rs = row_sum(r)", GEMMEPI_WIDTH_N},
+                 {"rs = row_sum(r); d = left(v)", GEMMEPI_WIDTH_N},
+                 {"rs = row_sum(r); d = pair(v, v)", GEMMEPI_WIDTH_N}};
+    static data d;
+    size_t i;
+    int column;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
+        double sum = 0;
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        fill_randomly(f, &d);
+        run_formula(f, &d);
+        for (column = 0; column < columns_of(cases[i].width); column++)
+            sum += d.operands[0].at[columns_of(cases[i].width) + column].value;
+        CHECK(fabs(d.operands[1].at[1].value - sum) < 1e-12, "%s: %g, not %g", cases[i].text,
+              d.operands[1].at[1].value, sum);
+        freed(f);
+    }
+}
+
+static void reductions_take_what_their_sentence_says(void) {
+    static data d;
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    const char *text = "rs = row_sum(v * 2); rt = row_argmax(v); cs = column_max(v + r); al = all_sum(v)";
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__formula_desc desc =
+        desc_of(text, operands, operands_of(text, operands), GEMMEPI_F64, GEMMEPI_F64);
+    gemmepi__formula *f;
+    double sum = 0, all = 0;
+    int i;
+    CHECK(gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (!f)
+        return;
+    fill_randomly(f, &d);
+    d.value.at[COLUMNS + 3].value = d.value.at[COLUMNS + 6].value = 5; /* a tie in row 1 */
+    run_formula(f, &d);
+    for (i = 0; i < ROWS * COLUMNS; i++) {
+        sum += i / COLUMNS == 1 ? d.value.at[i].value * 2 : 0;
+        all += d.value.at[i].value;
+    }
+    CHECK(fabs(d.operands[1].at[1].value - sum) < 1e-12, "row_sum %g, not %g", d.operands[1].at[1].value,
+          sum);
+    CHECK(d.operands[2].whole[1] == 3, "row_argmax %d", (int)d.operands[2].whole[1]);
+    CHECK(fabs(d.operands[4].at[0].value - all) < 1e-12, "all_sum %g, not %g", d.operands[4].at[0].value,
+          all);
+    CHECK(d.operands[3].at[2].value >= d.value.at[2].value + d.operands[0].at[2].value &&
+              d.operands[3].at[2].value >= d.value.at[10].value + d.operands[0].at[10].value,
+          "column_max");
+    freed(f);
+}
+
+int main(void) {
+    RUN(operators_and_functions_compute_what_c_does);
+    RUN(nan_goes_where_it_should_and_nowhere_else);
+    RUN(halves_round_to_even_and_ties_are_held);
+    RUN(exact_arithmetic_has_no_bound);
+    RUN(every_step_adds_its_rounding);
+    RUN(what_may_jump_spans_both_results);
+    RUN(bounds_cover_what_inputs_within_theirs_give);
+    RUN(whole_results_are_modulo_2_to_32);
+    RUN(whole_numbers_compare_exactly_however_large);
+    RUN(philox_gives_its_published_vectors);
+    RUN(halves_are_of_the_columns_they_say);
+    RUN(pair_and_interleave_are_the_way_back);
+    RUN(sums_are_over_all_columns_of_their_width);
+    RUN(reductions_take_what_their_sentence_says);
+    return test_finish();
+}

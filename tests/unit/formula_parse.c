@@ -1,0 +1,677 @@
+/* Formulas as text: what is accepted, what it means, and every refusal with its place. */
+#include "formula_cases.h"
+
+#include <locale.h>
+
+/* >>meaning, by the text that the library writes */
+
+static const char *key_of(const char *text) {
+    static char keys[4][16384];
+    static int turn;
+    char *key = keys[turn++ % 4];
+    gemmepi__formula *f = parsed(text, GEMMEPI_F32, GEMMEPI_BF16);
+    gemmepi__text out = gemmepi__text_in(key, sizeof keys[0]);
+    CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
+    if (f) {
+        gemmepi__print_key(&out, f);
+        CHECK(!gemmepi__text_is_cut(&out), "%s", text);
+    }
+    freed(f);
+    return key;
+}
+
+#define SAME(first, second) \
+    CHECK(strcmp(key_of(first), key_of(second)) == 0, "%s\n%s", key_of(first), key_of(second))
+#define NOT_SAME(first, second) \
+    CHECK(strcmp(key_of(first), key_of(second)) != 0, "both are %s", key_of(first))
+
+static void precedence_is_that_of_c(void) {
+    SAME("d = v - r - u", "d = (v - r) - u");
+    NOT_SAME("d = v - r - u", "d = v - (r - u)");
+    SAME("d = v / r * u", "d = (v / r) * u");
+    SAME("d = v + r * u", "d = v + (r * u)");
+    SAME("d = -v * r", "d = (-v) * r");
+    SAME("d = - - v", "d = -(-v)");
+    SAME("d = v < r == u < r", "d = (v < r) == (u < r)");
+    SAME("d = v || r && u", "d = v || (r && u)");
+    SAME("d = v == r && u", "d = (v == r) && u");
+    SAME("d = v ? r : u ? v : r", "d = v ? r : (u ? v : r)");
+    SAME("d = v ? r ? u : v : r", "d = v ? (r ? u : v) : r");
+    SAME("d = v > r ? r + 1 : u + 2", "d = (v > r) ? (r + 1) : (u + 2)");
+    SAME("d = !v == r", "d = (!v) == r");
+    SAME("d = v >= r", "d = (v)>=(r)");
+    SAME("d = v != r", "d = v!=r");
+    NOT_SAME("d = v <= r", "d = v < r");
+}
+
+static void blanks_comments_and_names_mean_nothing(void) {
+    SAME("d=v+r*0.5", " /* of * all */ d =\n v // the value\n + r\t* 0.5 ; ; ");
+    SAME("t = v + r; d = t * t", "another = v + r; d = another * another;");
+    SAME("t = v + r; d = t * t", "d = (v + r) * (v + r)");
+    SAME("x = v; y = x + x; z = 3 * r; d = y", "d = v + v");
+    SAME("d = relu(leaky_relu(v))", "d = relu(leaky_relu(v, 0.01))");
+    NOT_SAME("d = leaky_relu(v)", "d = leaky_relu(v, 0.02)");
+}
+
+static void numbers_are_read_as_they_are_written(void) {
+    SAME("d = v * 0.1", "d = v * 1e-1");
+    SAME("d = v * .5", "d = v * 5.e-1");
+    SAME("d = v * 1E+2", "d = v * 100");
+    NOT_SAME("d = v * 0.1", "d = v * 0.10000000000000002");
+    CHECK(strstr(key_of("d = v * 0.1"), "v * 0.1;") || strstr(key_of("d = v * 0.1"), "v * 0.1"), "%s",
+          key_of("d = v * 0.1"));
+}
+
+static void numbers_are_folded_where_that_is_exact(void) {
+    SAME("d = v * (2 * 3 - 0.5)", "d = v * 5.5");
+    SAME("d = v * -(3)", "d = v * -3");
+    SAME("d = v * (1 / 4)", "d = v * 0.25");
+    NOT_SAME("d = v * (1 / 3)", "d = v * 0.3333333333333333");
+    NOT_SAME("d = v * (0.1 + 0.2)", "d = v * 0.30000000000000004");
+    NOT_SAME("d = v + (16777216 + 1)", "d = v + 16777217"); /* F32 does not hold it */
+    NOT_SAME("d = v * 1", "d = v");
+    SAME("d = 2 > 1 ? v : r", "d = v");
+    SAME("d = v + (1 < 2 && 3 != 3)", "d = v + 0");
+}
+
+static void operands_names_are_no_part_of_the_key(void) {
+    static gemmepi_operand operands[2], others[2];
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__formula_desc desc = desc_of("d = silu(v + bias) * up", operands, 2, GEMMEPI_F32, GEMMEPI_BF16);
+    gemmepi__formula_desc other = desc_of("y = silu(acc + v) * d", others, 2, GEMMEPI_F32, GEMMEPI_BF16);
+    gemmepi__formula *f, *g;
+    char first[1024], second[1024];
+    gemmepi__text one = gemmepi__text_in(first, sizeof first), two = gemmepi__text_in(second, sizeof second);
+    operands[0].name = "bias", operands[0].kind = GEMMEPI_PER_COLUMN;
+    operands[1].name = "up", operands[1].kind = GEMMEPI_FULL;
+    memcpy(others, operands, sizeof others);
+    others[0].name = "v", others[1].name = "d";
+    other.value = "acc", other.result = "y";
+    CHECK(gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (!f || !g)
+        return;
+    gemmepi__print_key(&one, f);
+    gemmepi__print_key(&two, g);
+    CHECK(strcmp(first, second) == 0, "%s\n%s", first, second);
+    freed(g);
+    others[0].kind = GEMMEPI_PER_ROW;
+    CHECK(gemmepi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    two = gemmepi__text_in(second, sizeof second);
+    gemmepi__print_key(&two, g);
+    CHECK(strcmp(first, second) != 0, "kinds are no part of %s", first);
+    freed(g);
+    others[0].kind = GEMMEPI_PER_COLUMN, others[0].dtype = GEMMEPI_F32;
+    CHECK(gemmepi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    two = gemmepi__text_in(second, sizeof second);
+    gemmepi__print_key(&two, g);
+    CHECK(strcmp(first, second) != 0, "dtypes are no part of %s", first);
+    freed(f);
+    freed(g);
+}
+
+static void every_formula_reads_back_as_what_it_was(void) {
+    char text[16384];
+    size_t i, count = GEMMEPI__COUNT(smooth_formulas);
+    for (i = 0; i < count + GEMMEPI__COUNT(other_formulas); i++) {
+        const char *of = i < count ? smooth_formulas[i] : other_formulas[i - count];
+        gemmepi__formula *f = parsed(of, GEMMEPI_F32, GEMMEPI_BF16);
+        gemmepi__text out = gemmepi__text_in(text, sizeof text);
+        CHECK(f != NULL, "%s: %s", of, gemmepi_last_error());
+        if (!f)
+            continue;
+        gemmepi__print_formula(&out, f);
+        SAME(of, text);
+        freed(f);
+    }
+}
+
+static void different_formulas_have_different_keys(void) {
+    size_t i, j, count = GEMMEPI__COUNT(smooth_formulas);
+    for (i = 0; i < count; i++)
+        for (j = 0; j < i; j++)
+            NOT_SAME(smooth_formulas[i], smooth_formulas[j]);
+}
+
+static void depth_is_broken_by_names_and_reads_back(void) {
+    char text[4096] = "a0 = exp(v);", more[64], back[16384];
+    gemmepi__text out = gemmepi__text_in(back, sizeof back);
+    gemmepi__formula *f;
+    int i;
+    for (i = 1; i <= 150; i++) {
+        snprintf(more, sizeof more, "a%d = exp(a%d);", i, i - 1);
+        strcat(text, more);
+    }
+    strcat(text, "d = a150");
+    f = parsed(text, GEMMEPI_F32, GEMMEPI_BF16);
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    if (!f)
+        return;
+    gemmepi__print_formula(&out, f);
+    SAME(text, back);
+    freed(f);
+}
+
+static void check_printed_numbers(void) {
+    static const double numbers[] = {0.1,      1 / 3.0, 5e-324, 1.7976931348623157e308, 123456789.123456789,
+                                     1e22,     1e23,    2.5e-8, 3.4028234663852886e38,  9007199254740993.0,
+                                     0.0078125};
+    char here[GEMMEPI__NUMBER_SIZE];
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(numbers); i++) {
+        gemmepi__print_number(here, numbers[i]);
+        CHECK(gemmepi__number_of(here, strlen(here)) == numbers[i], "%s", here);
+        CHECK(gemmepi__number_length(here) == strlen(here), "%s", here);
+    }
+    gemmepi__print_number(here, 0.5);
+    CHECK(strcmp(here, "0.5") == 0, "%s", here);
+    CHECK(gemmepi__number_of("2.75e1 and more", 6) == 27.5, "2.75e1");
+    CHECK(strstr(key_of("d = v * 0.125 + 2.5"), "v * 0.125 + 2.5") != NULL, "%s",
+          key_of("d = v * 0.125 + 2.5"));
+}
+
+static void numbers_print_in_as_many_digits_as_read_back(void) {
+    check_printed_numbers();
+}
+
+static void numbers_print_alike_in_locales_with_another_point(void) {
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "ps_AF.UTF-8",
+                                        "fa_IR.UTF-8", "de_DE",      "German"};
+    char half[16];
+    size_t i;
+    int tried = 0;
+    for (i = 0; i < GEMMEPI__COUNT(names); i++)
+        if (setlocale(LC_ALL, names[i])) {
+            snprintf(half, sizeof half, "%.1f", 0.5);
+            tried += strcmp(half, "0.5") != 0;
+            check_printed_numbers();
+        }
+    setlocale(LC_ALL, "C");
+    if (!tried)
+        SKIP("there is no locale whose numbers have another point");
+}
+
+/* >>refusals */
+
+typedef struct refusal {
+    const char *text;
+    int column;        /* 0: the sentence names none */
+    const char *words; /* that it has */
+} refusal;
+
+static void check_refusal(const refusal *r, gemmepi_dtype accumulator) {
+    char place[32];
+    gemmepi__formula *f = parsed(r->text, accumulator, accumulator);
+    snprintf(place, sizeof place, "column %d: ", r->column);
+    CHECK(f == NULL, "accepted: %s", r->text);
+    if (!f) {
+        CHECK(strstr(gemmepi_last_error(), r->words) != NULL, "%s\n    %s", r->text, gemmepi_last_error());
+        CHECK(!r->column || strstr(gemmepi_last_error(), place) != NULL, "%s, column %d\n    %s", r->text,
+              r->column, gemmepi_last_error());
+    }
+    freed(f);
+}
+
+static void mistakes_of_syntax_are_refused_with_their_place(void) {
+    static const refusal refusals[] = {
+        {"", 1, "has assigned no output"},
+        {"   ;;", 6, "has assigned no output"},
+        {"d", 2, "the end is not expected here, but the '='"},
+        {"d v", 3, "v is not expected here, but the '='"},
+        {"d = ", 5, "the end is not expected here, but a number, a name, a function or '('"},
+        {"d == v", 4, "'=' is not expected"},
+        {"d = v +", 8, "the end is not expected"},
+        {"d = v v", 7, "v is not expected here, but an operator or the ';'"},
+        {"d = (v", 7, "the end is not expected here, but a ')'"},
+        {"d = v)", 6, "')' is not expected here"},
+        {"d = v $ r", 7, "'$' is not expected"},
+        {"d = v \x01", 7, "the byte 0x01"},
+        {"d = v & r", 7, "'&' is not expected"},
+        {"d = v ? r", 10, "the ':' of c ? a : b"},
+        {"d = v ? r ; u", 11, "the ':' of c ? a : b"},
+        {"d = * v", 5, "'*' is not expected"},
+        {"d = +v", 5, "'+' is not expected"},
+        {"/* no end", 1, "a comment begins that has no end"},
+        {"d = != v", 5, "'!' is not expected here"},
+        {"d = v /* no end", 7, "a comment begins that has no end"},
+        {"= v", 1, "a statement: name = expression"},
+        {"3 = v", 1, "3 is not expected here, but a statement"},
+        {"d = 1.2.3", 5, "the number ends in what is none"},
+        {"d = 12a", 5, "the number ends in what is none"},
+        {"d = 0x10", 5, "the number ends in what is none"},
+        {"d = 1e999", 5, "out of range"},
+        {"d = v * 4e38", 9, "out of range; the largest F32 is 3.4028234663852886e38"},
+        {"d = exp(v", 10, "a comma or the ')'"},
+        {"d = exp(v,)", 11, "')' is not expected"},
+        {"d = exp", 5, "exp is a function: its arguments follow"},
+        {"d = silu", 5, "silu is a function"},
+        {"d = r(v)", 5, "r is not the name of a function"},
+        {"d = row(v)", 5, "row is not the name of a function"},
+        {"d = none(v)", 5, "none is not the name of a function"},
+        {"\n\n d = exp(", 10, "the end is not expected"},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+    (void)parsed("\n\n d = exp(", GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(strstr(gemmepi_last_error(), "line 3, column 10") != NULL, "%s", gemmepi_last_error());
+}
+
+static void wrong_counts_and_names_are_refused_with_their_place(void) {
+    static const refusal refusals[] = {
+        {"x = 1; d = exp(v, r)", 12, "exp takes one value, two are given"},
+        {"d =  v + silu(r, 2)", 10, "silu takes one value, two are given"},
+        {"d = exp()", 5, "exp takes one value, none is given"},
+        {"d = min(v)", 5, "min takes two values, one is given"},
+        {"d = clamp(v, 1)", 5, "clamp takes three values, two are given"},
+        {"d = fma(v, 1, 2, 3, 4)", 5, "fma takes three values, more are given"},
+        {"d = elu(v, 1, 2)", 5, "elu takes one value, or two values with its parameter; three are given"},
+        {"d = left()", 5, "left takes one value, none is given"},
+        {"d = even(v, 4)", 5, "even takes one value, two are given"},
+        {"d = left(v, 3)", 13, "a group's width is an even number"},
+        {"d = left(v, r)", 13, "a group's width is an even number"},
+        {"d = left(v, 0)", 13, "a group's width is an even number"},
+        {"d = nobody", 5, "nobody is not known here"},
+        {"d = x; x = v", 5, "x is not known here"},
+        {"x = d; d = v", 5, "d has no value yet"},
+        {"d = o; o = v", 5, "o is an output and has no value yet"},
+        {"d = v; d = r", 8, "d has a value already"},
+        {"x = v; x = r; d = x", 8, "x has a value already"},
+        {"o = v; d = v; o = r", 15, "o has a value already"},
+        {"v = 3; d = v", 1, "v is the value and cannot be assigned"},
+        {"r = 3; d = r", 1, "r is an input; to assign it set desc.operands[0].output"},
+        {"exp = 3; d = v", 1, "exp is a name of the language"},
+        {"silu = 3; d = v", 1, "silu is a name of the language"},
+        {"d_silu = 3; d = v", 1, "d_silu is a name of the language"},
+        {"row_sum = 3; d = v", 1, "row_sum is a name of the language"},
+        {"column = 3; d = v", 1, "column is a name of the language"},
+        {"d_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands alone"},
+        {"dy_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands alone"},
+        {"x = v", 6, "has assigned no output: neither an operand nor d"},
+        {"d = v; x = rs", 12, "rs is an output and has no value yet"},
+        {"d = v + uniform(s, 0)", 17, "the seed of uniform is an operand of the kind SCALAR in I64"},
+        {"d = uniform(3, 0)", 13, "the seed of uniform"},
+        {"d = uniform(seed, 0.5)", 19, "a whole number from 0 to 2^32 - 1"},
+        {"d = uniform(seed, 4294967296)", 19, "a whole number from 0 to 2^32 - 1"},
+        {"d = uniform(seed, label)", 19, "or an operand of the kind SCALAR"},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+}
+
+static void outputs_and_reductions_are_refused_where_they_do_not_fit(void) {
+    static const refusal refusals[] = {
+        {"d = v; rs = v", 8, "rs is PER_ROW, and what it is assigned is no reduction"},
+        {"cs = row_sum(v)", 1, "cs is PER_COLUMN, and what it is assigned is row_sum, which is for others"},
+        {"o = all_sum(v)", 1, "o is FULL"},
+        {"al = row_max(v)", 1, "al is SCALAR"},
+        {"d = row_sum(v)", 1, "d is a matrix and cannot be a reduction"},
+        {"x = row_sum(v); d = x", 5, "row_sum is assigned to outputs alone; x is none"},
+        {"rs = row_sum(v) * 2", 17, "a reduction is the whole right side"},
+        {"rs = 2 * row_sum(v)", 10, "row_sum is the whole right side"},
+        {"rs = row_sum(v, r)", 15, "the ')' of the reduction, which takes one value"},
+        {"rs = row_sum", 13, "the '(' of a reduction"},
+        {"rs = row_sum(v); d = rs", 22, "rs is a reduction, which no later statement can read"},
+        {"o = v; d = left(r); rs = row_sum(o + h)", 36, "one is n columns wide, another n / 2"},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+}
+
+static void widths_that_do_not_fit_are_refused(void) {
+    static const refusal refusals[] = {
+        {"d = v + left(v)", 7, "one is n columns wide, another n / 2"},
+        {"d = v * h", 7, "one is n columns wide, another n / 2"},
+        {"d = left(left(v))", 5, "halves are not nested"},
+        {"d = left(h)", 5, "left takes a half of what is n / 2 columns wide already"},
+        {"d = pair(left(v), r)", 5, "pair takes two halves; what is n columns wide is none"},
+        {"d = pair(pair(v, r), u)", 5, "pair takes two halves; what is 2 n columns wide is none"},
+        {"d = left(v) + even(v)", 15, "halves of two kinds are in one formula: left and right before"},
+        {"d = left(v) + left(v, 4)", 15, "halves of two kinds"},
+        {"d = left(v, 8) + right(v, 4)", 18,
+         "halves of two kinds are in one formula: left and right of groups"},
+        {"d = left(v) * column", 13, "takes what is equally wide"},
+        {"d = left(v) * uniform(seed, 0)", 13, "takes what is equally wide"},
+        {"d = left(v); o = w", 18, "w is 2 n columns wide, a third width"},
+        {"d = pair(v, r); oh = h", 22, "h is n / 2 columns wide, a third width"},
+        {"d = v; oh = v", 8, "oh is n / 2 columns wide, but what it is assigned is n"},
+        {"d = left(v); o = left(v)", 14, "o is n columns wide, but what it is assigned is n / 2"},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+}
+
+static void whole_results_take_what_whole_numbers_have(void) {
+    static const refusal refusals[] = {
+        {"d = v / 2", 7, "/ does not go with results in I32"},
+        {"d = exp(v)", 5, "exp does not go with results in I32"},
+        {"d = silu(v)", 5, "silu does not go with results in I32"},
+        {"d = v * 0.5", 9, "numbers are whole"},
+        {"d = v + 2147483649", 9, "numbers are whole and at most 2147483648"},
+        {"d = v; rs = row_sum(v)", 13, "there are no reductions with results in I32"},
+    };
+    size_t i;
+    gemmepi__formula *f = parsed("d = v > 0 ? max(v * 3, r) - min(-v, label) : relu(u) + (v == label)",
+                                 GEMMEPI_I32, GEMMEPI_I32);
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    freed(f);
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_I32);
+}
+
+/* >>limits */
+
+static void repeated(char *text, const char *begin, const char *middle, int times, const char *end) {
+    strcpy(text, begin);
+    while (times-- > 0)
+        strcat(text, middle);
+    strcat(text, end);
+}
+
+static void limits_are_as_they_are_told(void) {
+    static char text[16384];
+    refusal r = {text, 0, ""};
+    int i;
+    gemmepi__formula *f;
+    repeated(text, "d = ", "(", 63, "v");
+    repeated(text + strlen(text), "", ")", 63, "");
+    f = parsed(text, GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    freed(f);
+    repeated(text, "d = ", "(", 64, "v");
+    r.words = "more than 64 expressions lie within one another", r.column = 69;
+    check_refusal(&r, GEMMEPI_F32);
+    repeated(text, "d = ", "-", 64, "v");
+    r.column = 68;
+    check_refusal(&r, GEMMEPI_F32);
+    repeated(text, "d = v", "+v", 1024, "");
+    f = parsed(text, GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    freed(f);
+    repeated(text, "d = v", "+v", 1025, "");
+    r.words = "more than 1024 operations", r.column = 4 + 2 * 1025;
+    check_refusal(&r, GEMMEPI_F32);
+    repeated(text, "d = v", " ", 4091, "");
+    f = parsed(text, GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    freed(f);
+    repeated(text, "d = v", " ", 4092, "");
+    r.words = "has 4097 characters; at most 4096", r.column = 0;
+    check_refusal(&r, GEMMEPI_F32);
+    strcpy(text, "d=v");
+    for (i = 0; i < 1020; i++) /* of the numbers as many as operations let in */
+        sprintf(text + strlen(text), "+%d", i);
+    f = parsed(text, GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    freed(f);
+    repeated(text, "d = ", "1", 1000, "");
+    r.words = "the number has 1000 characters", r.column = 5;
+    check_refusal(&r, GEMMEPI_F32);
+}
+
+/* >>descs */
+
+static gemmepi_operand one_operand;
+static gemmepi__formula_desc one_desc;
+
+static void good_desc(void) {
+    memset(&one_operand, 0, sizeof one_operand);
+    one_operand.name = "r";
+    one_operand.kind = GEMMEPI_FULL;
+    one_desc = desc_of("d = v + r", &one_operand, 1, GEMMEPI_F32, GEMMEPI_BF16);
+}
+
+#define REFUSED(words, ...)                                                                                \
+    do {                                                                                                   \
+        gemmepi_allocator allocator = gemmepi__default_allocator();                                        \
+        gemmepi__formula *refused;                                                                         \
+        good_desc();                                                                                       \
+        __VA_ARGS__;                                                                                       \
+        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &refused) == GEMMEPI_INVALID_ARGUMENT, "%s",   \
+              #__VA_ARGS__);                                                                               \
+        CHECK(refused == NULL && strstr(gemmepi_last_error(), words) != NULL, "%s", gemmepi_last_error()); \
+    } while (0)
+
+static void descs_that_do_not_hold_are_refused(void) {
+    static gemmepi_operand many[40];
+    gemmepi_operand two[2];
+    REFUSED("desc.formula is NULL", one_desc.text = NULL);
+    REFUSED("desc.operands is NULL, but desc.operand_count is 1", one_desc.operands = NULL);
+    REFUSED("desc.operand_count is 33; accepted are 0 to 32", one_desc.operands = many,
+            one_desc.operand_count = 33);
+    REFUSED("desc.operand_count is -1", one_desc.operand_count = -1);
+    REFUSED("desc.operands[0].name is NULL", one_operand.name = NULL);
+    REFUSED("desc.operands[0].name is \"\"", one_operand.name = "");
+    REFUSED("desc.operands[0].name is \"2r\"", one_operand.name = "2r");
+    REFUSED("a name is of letters, digits and _", one_operand.name = "r-r");
+    REFUSED("desc.operands[0].name is exp, a name of the language", one_operand.name = "exp");
+    REFUSED("desc.operands[0].name is d_silu, a name of the language", one_operand.name = "d_silu");
+    REFUSED("is rows, a name of the language", one_operand.name = "rows");
+    REFUSED("has 61 characters; at most 60",
+            one_operand.name = "a234567890123456789012345678901234567890123456789012345678901");
+    REFUSED("desc.operands[0].name is v, as the value is called", one_operand.name = "v");
+    REFUSED("desc.operands[0].name is d, as the result is called", one_operand.name = "d");
+    REFUSED("desc.operands[0].name is y, as the result is called", one_operand.name = "y",
+            one_desc.result = "y");
+    REFUSED("desc.operands[1].name is r, as an operand before it is called", two[0] = two[1] = one_operand,
+            one_desc.operands = two, one_desc.operand_count = 2);
+    REFUSED("desc.formula_value is \"3\"", one_desc.value = "3");
+    REFUSED("desc.formula_result is tanh, a name of the language", one_desc.result = "tanh");
+    REFUSED("desc.formula_value and desc.formula_result are both y", one_desc.value = one_desc.result = "y");
+    REFUSED("desc.operands[0].kind (of r) is 0; accepted are 1 (GEMMEPI_NUMBER)",
+            one_operand.kind = (gemmepi_operand_kind)0);
+    REFUSED("kind (of r) is 6", one_operand.kind = (gemmepi_operand_kind)6);
+    REFUSED("width (of r) is 3; accepted are 0", one_operand.width = (gemmepi_width)3);
+    REFUSED("width (of r) is 1; accepted are 0 (n) and, of PER_COLUMN and FULL",
+            one_operand.width = GEMMEPI_WIDTH_HALF, one_operand.kind = GEMMEPI_PER_ROW);
+    REFUSED("dtype (of r) is F64 (2); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32, I64",
+            one_operand.dtype = GEMMEPI_F64);
+    REFUSED("dtype (of r) is no gemmepi_dtype (99)", one_operand.dtype = (gemmepi_dtype)99);
+    REFUSED("dtype (of r) is F32 (1); accepted here: F64, I32, I64", one_operand.dtype = GEMMEPI_F32,
+            one_desc.accumulator = one_desc.d = GEMMEPI_F64);
+    REFUSED("dtype (of r) is I64 (9)", one_operand.dtype = GEMMEPI_I64, one_operand.output = 1);
+    REFUSED("dtype (of r) is BF16 (4); accepted here: I32, I64", one_operand.dtype = GEMMEPI_BF16,
+            one_desc.accumulator = one_desc.d = GEMMEPI_I32);
+    REFUSED("output (of r) is 2", one_operand.output = 2);
+    REFUSED("output (of r) is 1; accepted are 0 and 1, of a NUMBER 0 alone", one_operand.output = 1,
+            one_operand.kind = GEMMEPI_NUMBER);
+    REFUSED("accumulate (of r) is 1; accepted are 0 and, of outputs, 1", one_operand.accumulate = 1);
+    REFUSED("ld (of r) is -1; accepted are 0 and, of FULL", one_operand.ld = -1);
+    REFUSED("ld (of r) is 8; accepted are 0", one_operand.ld = 8, one_operand.kind = GEMMEPI_PER_ROW);
+    REFUSED("batch_stride (of r) is -8", one_operand.batch_stride = -8);
+    REFUSED("row_period (of r) is 4", one_operand.row_period = 4, one_operand.kind = GEMMEPI_PER_COLUMN);
+    REFUSED("column_period (of r) is 4", one_operand.column_period = 4, one_operand.kind = GEMMEPI_SCALAR);
+    REFUSED("row_period (of r) is -4", one_operand.row_period = -4);
+    REFUSED("scale.mode (of r) is 1", one_operand.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED("scale.mode (of r) is 2", one_operand.scale.mode = GEMMEPI_SCALE_OUTER,
+            one_operand.dtype = GEMMEPI_E4M3);
+    REFUSED("amax (of r) is 1", one_operand.amax = 1, one_operand.dtype = GEMMEPI_E4M3);
+    REFUSED("and r, an output, has not been assigned", one_operand.output = 1, one_desc.text = "d = v");
+    REFUSED("r accumulates, which sums alone do", one_operand.output = one_operand.accumulate = 1,
+            one_operand.kind = GEMMEPI_PER_ROW, one_desc.text = "d = v; r = row_max(v)");
+    REFUSED("r accumulates, which sums alone do", one_operand.output = one_operand.accumulate = 1,
+            one_desc.text = "d = v; r = v");
+    REFUSED("r is in F32; row_argmax, and nothing else, is in I32", one_operand.output = 1,
+            one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_F32,
+            one_desc.text = "r = row_argmax(v)");
+    REFUSED("r is in I32; row_argmax, and nothing else, is in I32", one_operand.output = 1,
+            one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_I32,
+            one_desc.text = "r = row_sum(v)");
+    REFUSED("v is not known here", one_desc.without_value = 1);
+    REFUSED("d is not known here", one_desc.without_result = 1, one_operand.output = 1,
+            one_desc.text = "r = d");
+    REFUSED("has assigned no output", one_desc.without_result = 1, one_desc.text = "e = v");
+}
+
+/* >>what is kept */
+
+static void defaults_of_types_are_as_they_are_told(void) {
+    gemmepi_operand o[4];
+    gemmepi__formula_desc desc;
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__formula *f;
+    memset(o, 0, sizeof o);
+    o[0].name = "r", o[0].kind = GEMMEPI_FULL;
+    o[1].name = "am", o[1].kind = GEMMEPI_PER_ROW, o[1].output = 1;
+    o[2].name = "lse", o[2].kind = GEMMEPI_PER_ROW, o[2].output = 1;
+    o[3].name = "k", o[3].kind = GEMMEPI_NUMBER;
+    desc =
+        desc_of("d = v + r * k; am = row_argmax(v); lse = row_logsumexp(v)", o, 4, GEMMEPI_F32, GEMMEPI_E4M3);
+    CHECK(gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (!f)
+        return;
+    CHECK(f->operands[0].dtype == GEMMEPI_BF16 && f->operands[1].dtype == GEMMEPI_I32 &&
+              f->operands[2].dtype == GEMMEPI_F32 && f->operands[3].dtype == GEMMEPI_F64 &&
+              f->operands[GEMMEPI__RESULT].dtype == GEMMEPI_E4M3,
+          "%d %d %d %d", f->operands[0].dtype, f->operands[1].dtype, f->operands[2].dtype,
+          f->operands[3].dtype);
+    CHECK(strcmp(f->names + f->operands[2].name, "lse") == 0 && strcmp(f->names + f->value_name, "v") == 0,
+          "names");
+    CHECK(strcmp(gemmepi__reductions[f->operands[2].reduction].name, "row_logsumexp") == 0, "reduction");
+    freed(f);
+}
+
+static void short_forms_are_for_what_is_stored_in_16_bits(void) {
+    static const struct {
+        const char *text;
+        gemmepi_dtype d;
+        int is_short;
+    } cases[] = {
+        {"d = silu(v)", GEMMEPI_BF16, 1},
+        {"d = silu(v)", GEMMEPI_E4M3, 1},
+        {"d = silu(v)", GEMMEPI_F32, 0},
+        {"d = silu(v); rs = row_sum(d * d)", GEMMEPI_BF16, 0},
+        {"d = silu(v); rs = row_sum(v)", GEMMEPI_BF16, 1},
+        {"d = v + d_gelu_erf(r); o = r", GEMMEPI_F16, 1},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F32, cases[i].d);
+        CHECK(f && f->is_short == cases[i].is_short, "%s", cases[i].text);
+        freed(f);
+    }
+}
+
+static void the_width_of_d_is_that_of_what_it_is_assigned(void) {
+    static const struct {
+        const char *text;
+        int width, value, d, mode, group;
+    } cases[] = {
+        {"d = v", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__NO_HALVES, 0},
+        {"d = 3", GEMMEPI_WIDTH_N, 0, 1, GEMMEPI__NO_HALVES, 0},
+        {"d = left(v) * right(v)", GEMMEPI_WIDTH_HALF, 2, 1, GEMMEPI__LEFT_RIGHT, 0},
+        {"d = even(v) * odd(v)", GEMMEPI_WIDTH_HALF, 2, 1, GEMMEPI__EVEN_ODD, 0},
+        {"d = pair(v, v * r)", GEMMEPI_WIDTH_DOUBLE, 1, 2, GEMMEPI__LEFT_RIGHT, 0},
+        {"d = v * left(w, 4)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__LEFT_RIGHT, 4},
+        {"d = w", GEMMEPI_WIDTH_DOUBLE, 0, 2, GEMMEPI__LEFT_RIGHT, 0},
+        {"d = v; rs = row_sum(w)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__LEFT_RIGHT, 0},
+        {"d = pair(left(v), h)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
+        {"d = 5; oh = left(v)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F32, GEMMEPI_F32);
+        CHECK(f != NULL, "%s: %s", cases[i].text, gemmepi_last_error());
+        if (!f)
+            continue;
+        CHECK(f->operands[GEMMEPI__RESULT].width == cases[i].width &&
+                  f->operands[GEMMEPI__RESULT].members == cases[i].d && f->mode == cases[i].mode &&
+                  f->group == cases[i].group && (!cases[i].value) == !f->reads_value &&
+                  (!f->reads_value || gemmepi__members(f, f->n_width) == cases[i].value),
+              "%s: width %d, members %d", cases[i].text, f->operands[GEMMEPI__RESULT].width,
+              f->operands[GEMMEPI__RESULT].members);
+        freed(f);
+    }
+}
+
+static void extents_must_be_what_halves_and_random_numbers_want(void) {
+    gemmepi__formula *halves = parsed("d = left(v)", GEMMEPI_F32, GEMMEPI_F32);
+    gemmepi__formula *groups = parsed("d = left(v, 64)", GEMMEPI_F32, GEMMEPI_F32);
+    gemmepi__formula *doubled = parsed("d = pair(v, v)", GEMMEPI_F32, GEMMEPI_F32);
+    gemmepi__formula *random = parsed("d = uniform(seed, 0)", GEMMEPI_F32, GEMMEPI_F32);
+    if (!halves || !groups || !doubled || !random) {
+        CHECK(0, "%s", gemmepi_last_error());
+        return;
+    }
+    CHECK(gemmepi__check_formula_extents(halves, 3, 8, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi__check_formula_extents(halves, 3, 7, 1) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "n is 7, and the formula has halves: it must be even"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi__check_formula_extents(groups, 3, 128, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi__check_formula_extents(groups, 3, 96, 1) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "groups of 64"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi__check_formula_extents(doubled, 3, 7, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi__check_formula_extents(doubled, 3, INT64_MAX, 1) == GEMMEPI_INVALID_ARGUMENT, "2 n");
+    CHECK(gemmepi__check_formula_extents(random, 3, 4294967295, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi__check_formula_extents(random, 3, 7, 4294967296) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "below 2^32"),
+          "%s", gemmepi_last_error());
+    freed(halves), freed(groups), freed(doubled), freed(random);
+}
+
+/* >>memory */
+
+static int allocations_left;
+static int blocks;
+static void *limited_alloc(void *user, size_t size) {
+    (void)user;
+    if (allocations_left-- <= 0)
+        return NULL;
+    blocks++;
+    return malloc(size);
+}
+static void limited_free(void *user, void *pointer) {
+    (void)user;
+    blocks -= pointer != NULL;
+    free(pointer);
+}
+
+static void memory_that_runs_out_is_told_and_given_back(void) {
+    gemmepi_allocator allocator;
+    gemmepi__formula *f;
+    int n;
+    allocator.alloc = limited_alloc, allocator.free = limited_free, allocator.user = NULL;
+    good_desc();
+    for (n = 0; n < 3; n++) {
+        allocations_left = n;
+        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) ==
+                  (n < 2 ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_OK),
+              "%d", n);
+        CHECK((f != NULL) == (n == 2) && blocks == (n == 2), "%d blocks are left of %d", blocks, n);
+        gemmepi__delete(&allocator, f);
+    }
+    one_desc.text = "d = v +";
+    allocations_left = 9;
+    CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) == GEMMEPI_INVALID_ARGUMENT && blocks == 0, "%d",
+          blocks);
+}
+
+int main(void) {
+    RUN(precedence_is_that_of_c);
+    RUN(blanks_comments_and_names_mean_nothing);
+    RUN(numbers_are_read_as_they_are_written);
+    RUN(numbers_are_folded_where_that_is_exact);
+    RUN(operands_names_are_no_part_of_the_key);
+    RUN(every_formula_reads_back_as_what_it_was);
+    RUN(different_formulas_have_different_keys);
+    RUN(depth_is_broken_by_names_and_reads_back);
+    RUN(numbers_print_in_as_many_digits_as_read_back);
+    RUN(numbers_print_alike_in_locales_with_another_point);
+    RUN(mistakes_of_syntax_are_refused_with_their_place);
+    RUN(wrong_counts_and_names_are_refused_with_their_place);
+    RUN(outputs_and_reductions_are_refused_where_they_do_not_fit);
+    RUN(widths_that_do_not_fit_are_refused);
+    RUN(whole_results_take_what_whole_numbers_have);
+    RUN(limits_are_as_they_are_told);
+    RUN(descs_that_do_not_hold_are_refused);
+    RUN(defaults_of_types_are_as_they_are_told);
+    RUN(short_forms_are_for_what_is_stored_in_16_bits);
+    RUN(the_width_of_d_is_that_of_what_it_is_assigned);
+    RUN(extents_must_be_what_halves_and_random_numbers_want);
+    RUN(memory_that_runs_out_is_told_and_given_back);
+    return test_finish();
+}
