@@ -41,7 +41,7 @@ def struct(*fields):
 
 Config = struct((INT, "device"), (POINTER, "log log_user alloc free user library_path"), (INT, "library_path_only"),
                 (POINTER, "resolve_symbol resolve_user cache_path"), (SIZE, "cache_size"), (POINTER, "dump_path"),
-                (INT, "routes check_pointers"))
+                (INT, "routes check_pointers multiprocessors"))
 Scale = struct((INT, "mode"), (INT64, "batch_stride"))
 Matrix = struct((INT, "dtype transposed"), (INT64, "ld batch_stride"), (Scale, "scale"))
 Vector = struct((INT, "dtype"), (INT64, "batch_stride"))

@@ -97,7 +97,7 @@ Allocator = struct("gemmepi_allocator", (c_pointer, "alloc free user"))
 Config = struct("gemmepi_config", (c_int, "device"), (c_pointer, "log log_user"), (Allocator, "allocator"),
                 (ctypes.c_char_p, "library_path"), (c_int, "library_path_only"),
                 (c_pointer, "resolve_symbol resolve_user"), (ctypes.c_char_p, "cache_path"), (c_size, "cache_size"),
-                (ctypes.c_char_p, "dump_path"), (ctypes.c_uint, "routes"), (c_int, "check_pointers"))
+                (ctypes.c_char_p, "dump_path"), (ctypes.c_uint, "routes"), (c_int, "check_pointers multiprocessors"))
 Scale = struct("gemmepi_scale", (c_int, "mode"), (ctypes.c_int64, "batch_stride"))
 Matrix = struct("gemmepi_matrix", (c_int, "dtype transposed"), (ctypes.c_int64, "ld batch_stride"), (Scale, "scale"))
 Vector = struct("gemmepi_vector", (c_int, "dtype"), (ctypes.c_int64, "batch_stride"))
