@@ -5,7 +5,7 @@
        parallel            learns handwritten digits with 1 to G GPUs, after its gradients were held against slopes of the loss
        parallel --bench    steps of random data at the sizes of Llama-3-8B: how much faster G GPUs are, and what overlap gives
 
-   Options: --gpus G (all there are), --no-overlap, --blocks N (2: a sum of one block of rows runs beside the products of the next),
+   Options: --gpus G (all there are), --no-overlap, --last N (4: one in so many rows is a block of its own, beside whose products the others' sums run),
    --ctas N (8: multiprocessors that are left to sums while they run beside products; 0: products take all, and sums what NCCL likes),
    --nccl PATH, --host (contexts of the host instead of GPUs, and plain sums), --seed N, --epochs N, --data PATH, --svg PATH;
    with --bench --tokens N, --width N, --hidden N, --steps N (10, of each of five rounds).
@@ -51,7 +51,7 @@ static double larger(double a, double b) {
 /* ---- the job, which all ranks read ---- */
 
 typedef struct options {
-    int gpus, is_host, is_bench, overlaps, blocks, ctas, seed, epochs, steps, tokens, width, hidden;
+    int gpus, is_host, is_bench, overlaps, last, ctas, seed, epochs, steps, tokens, width, hidden;
     int rank, ranks, device, timeout, fails, stalls;
     const char *nccl, *id, *data, *svg;
 } options;
@@ -110,8 +110,8 @@ static void show_progress(const rank *me, const char *what, int done, int count,
 /* Gradients G.. lie behind what they are of by the same distance. */
 enum { W1, B1, W2, B2, GW1, GB1, GW2, GB2, X, PRE, ACT, Y, DY, DPRE, DX, TENSORS };
 enum { FORWARD1, FORWARD2, BACKWARD2, BACKWARD1, UPDATE2, UPDATE1, PRODUCTS };
-/* Of all rows at once, of a block of them, and of a block while a sum runs. */
-enum { WHOLE, IN_BLOCKS, BESIDE_SUMS, PLANS };
+/* Of all rows at once; of the first block; of the last, and of all rows behind it, while a sum runs. */
+enum { WHOLE, FIRST_BLOCK, BESIDE_SUMS, PLANS };
 
 typedef struct network {
     rank *me;
@@ -130,9 +130,15 @@ static int64_t count_of(const network *net, int tensor) {
     return net->line[tensor] * net->lines[tensor];
 }
 
+/* Of two blocks the last is small: beside its sums of y there is nothing. Those of the first run beside the last's products. */
+static int64_t rows_of(const network *net, int block) {
+    const int64_t rows = net->job->rows, last = rows / net->job->options->last;
+    return net->blocks == 1 ? rows : block ? last : rows - last;
+}
+
 /* Where the lines of a block of rows begin; NULL where this rank has no such tensor. */
 static void *block_of(const network *net, int tensor, int block) {
-    const int64_t first = net->lines[tensor] / net->blocks * block;
+    const int64_t first = block ? rows_of(net, 0) : 0;
     char *start = net->at[tensor];
     return start ? start + (size_t)(first * net->line[tensor]) * gemmepi_dtype_size(net->job->dtype) : NULL;
 }
@@ -155,10 +161,10 @@ static void allocate_tensors(network *net) {
     }
 }
 
-static void describe(const network *net, int blocks, gemmepi_matmul_desc descs[PRODUCTS]) {
+static void describe(const network *net, int block, gemmepi_matmul_desc descs[PRODUCTS]) {
     const gemmepi_dtype dtype = net->job->dtype;
-    const int64_t all = net->job->rows, rows = all / blocks, width = net->job->width, out = net->job->out;
-    const int64_t hidden = net->hidden;
+    const int64_t all = net->job->rows, rows = rows_of(net, block);
+    const int64_t width = net->job->width, out = net->job->out, hidden = net->hidden;
     const gemmepi_matrix plain = {.dtype = dtype}, transposed = {.dtype = dtype, .transposed = 1};
     const gemmepi_epilogue gate = GEMMEPI_SILU | GEMMEPI_GATED, add = GEMMEPI_ACCUMULATE_BIAS_GRAD;
     const int has_b1 = net->at[B1] != NULL, has_b2 = net->at[B2] != NULL;
@@ -198,9 +204,9 @@ static void point(const network *net, int block, gemmepi_matmul_args args[PRODUC
     memcpy(args, is, sizeof is);
 }
 
-/* A sum runs while the second block and those after it are multiplied, and what uses all rows behind the last. */
+/* A sum runs while the second block is multiplied, and what uses all rows behind it. */
 static void run(const network *net, int product, int block) {
-    const int plans = !net->overlaps ? WHOLE : block > 0 || product >= UPDATE2 ? BESIDE_SUMS : IN_BLOCKS;
+    const int plans = !net->overlaps ? WHOLE : block > 0 || product >= UPDATE2 ? BESIDE_SUMS : FIRST_BLOCK;
     gemmepi_matmul_args args[PRODUCTS];
     point(net, block, args);
     check(net->me, gemmepi_run_matmul(net->plans[plans][product], &args[product], net->me->stream));
@@ -213,7 +219,7 @@ static void reduce(const network *net, int tensor, int block) {
         return;
     if (net->overlaps)
         order(me, me->stream, me->made, me->sums);
-    add_up(me, block_of(net, tensor, block), count_of(net, tensor) / net->blocks, net->job->dtype,
+    add_up(me, block_of(net, tensor, block), rows_of(net, block) * net->line[tensor], net->job->dtype,
            net->overlaps ? me->sums : me->stream);
 }
 
@@ -265,7 +271,7 @@ static void sums_alone(network *net) {
 /* With overlap in blocks; without it all rows at once, on one stream. One rank has nothing to overlap. */
 static void choose_overlap(network *net, int overlaps) {
     net->overlaps = overlaps && net->me->all->count > 1;
-    net->blocks = net->overlaps ? net->job->options->blocks : 1;
+    net->blocks = net->overlaps && net->job->options->last > 1 ? 2 : 1;
 }
 
 static void put(network *net, int tensor, const void *values) {
@@ -295,7 +301,7 @@ static void open_network(network *net, rank *me) {
     for (int plans = WHOLE; plans <= (me->all->count > 1 ? BESIDE_SUMS : WHOLE); plans++) {
         gemmepi_matmul_desc descs[PRODUCTS];
         choose_overlap(net, plans != WHOLE);
-        describe(net, net->blocks, descs);
+        describe(net, plans == BESIDE_SUMS && net->blocks > 1, descs);
         for (int i = 0; i < PRODUCTS; i++) {
             gemmepi_plan **plan = &net->plans[plans][i];
             turn_to(me, "planning");
@@ -785,7 +791,7 @@ static int number(const char *text, int least) {
 }
 
 static options read_options(int argc, char **argv) {
-    options o = {.overlaps = 1, .blocks = 2, .ctas = 8, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
+    options o = {.overlaps = 1, .last = 4, .ctas = 8, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
     o.tokens = 8192, o.width = 4096, o.hidden = 14336; /* Llama-3-8B's */
     o.rank = o.ranks = o.device = o.fails = o.stalls = -1;
     o.data = "data/digits.csv", o.svg = "parallel.svg";
@@ -796,7 +802,7 @@ static options read_options(int argc, char **argv) {
         const char **text;
     } known[] = {{"--host", &o.is_host, 1, NULL, 0, NULL},        {"--bench", &o.is_bench, 1, NULL, 0, NULL},
                  {"--no-overlap", &o.overlaps, 0, NULL, 0, NULL}, {"--gpus", NULL, 0, &o.gpus, 1, NULL},
-                 {"--blocks", NULL, 0, &o.blocks, 1, NULL},       {"--ctas", NULL, 0, &o.ctas, 0, NULL},
+                 {"--last", NULL, 0, &o.last, 1, NULL},           {"--ctas", NULL, 0, &o.ctas, 0, NULL},
                  {"--seed", NULL, 0, &o.seed, 1, NULL},           {"--epochs", NULL, 0, &o.epochs, 1, NULL},
                  {"--steps", NULL, 0, &o.steps, 1, NULL},         {"--tokens", NULL, 0, &o.tokens, 1, NULL},
                  {"--width", NULL, 0, &o.width, 1, NULL},         {"--hidden", NULL, 0, &o.hidden, 1, NULL},
@@ -860,10 +866,10 @@ static void check_options(options *o, int gpus) {
              o->is_bench ? o->hidden : HIDDEN, ranks);
     if (ranks > MOST_RANKS || (o->is_bench ? o->hidden : HIDDEN) % ranks)
         die("the hidden layer", why);
-    snprintf(why, sizeof why, "%d rows are not divisible by %d blocks; --blocks names another number", rows,
-             o->blocks);
-    if (rows % o->blocks)
-        die("--blocks", why);
+    snprintf(why, sizeof why, "there are %d rows, and one in %d would be none; name a smaller number", rows,
+             o->last);
+    if (rows < o->last)
+        die("--last", why);
 }
 
 /* Without NCCL several GPUs are of no use: then all is done on the host, unless that is not what was asked for. */

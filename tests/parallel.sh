@@ -48,7 +48,7 @@ all_say() { # RANKS WORDS COMMAND...
 attempt 'one to four ranks learn alike' learns_alike 4
 attempt 'and so without overlap' learns_alike 2 --no-overlap
 attempt 'and with the sums of a library' learns_alike 3 --nccl "$fake"
-attempt 'overlap in blocks changes nothing' host --bench --gpus 3 --tokens 24 --width 20 --hidden 18 --steps 1 --blocks 3
+attempt 'overlap in blocks changes nothing' host --bench --gpus 3 --tokens 24 --width 20 --hidden 18 --steps 1 --last 5
 attempt 'on what this machine has it learns, too' parallel --epochs 2
 
 processes() {
@@ -92,7 +92,7 @@ unset FAKE_NCCL
 attempt 'no NCCL at the path' says 'NCCL cannot be used: .*nowhere' host --nccl "$folder/nowhere"
 attempt 'a library that is no NCCL' says 'NCCL cannot be used: .*(is no NCCL|invalid ELF header|file too short)' host --nccl Makefile
 attempt 'ranks that do not divide the gates' says '96 gates are not divisible by 5 ranks' host --gpus 5
-attempt 'blocks that do not divide the rows' says '32 rows are not divisible by 5 blocks' host --blocks 5
+attempt 'a last block without rows' says 'there are 32 rows, and one in 33 would be none' host --last 33
 if [ -e /dev/nvidia0 ] || [ -e /dev/dxg ]; then
     attempt 'more GPUs than there are' says 'more GPUs than there are' parallel --gpus 96
 else
@@ -103,6 +103,6 @@ attempt 'half of what a process needs' says 'they take --rank R' host --rank 0
 attempt 'processes without a library' says 'they need GPUs and NCCL' host --rank 0 --ranks 2 --id "$folder/id"
 attempt 'an option that is not there' says '--gpu: is not known' host --gpu 2
 attempt 'a number that is none' says 'a number from 1 to 1000000 is needed' host --gpus many
-attempt 'an option without its value' says 'something must follow it' host --blocks
+attempt 'an option without its value' says 'something must follow it' host --last
 attempt 'no digits' says 'cannot be read' host --data "$folder/nowhere"
 finish
