@@ -259,6 +259,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+
 /* >>formulas */
 
 /* The gradient of a formula, as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
@@ -282,6 +284,8 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
    The names of what is new belong to the library and hold until this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
+
+#endif
 
 /* >>work ahead */
 

@@ -18,6 +18,7 @@
        GEMMEPI_NODISCARD  marks gemmepi_status; empty turns off the warning of a status that nobody looks at
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
        GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE  leave out layers, and, together, element-wise operations
+       GEMMEPI_NO_FORMULA                         leaves out formulas
        GEMMEPI_NO_SM80, GEMMEPI_NO_SM90           leave out the route fused's kernels for Ampere and later, for Hopper
 
    A WHOLE PROGRAM, D = gelu(A B + bias)
