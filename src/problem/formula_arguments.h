@@ -192,10 +192,7 @@ static gemmepi_status gemmepi__take_formula_arguments(const gemmepi__problem *pr
     arguments->operand_scales = args->operand_scales;
     arguments->operand_amax = args->operand_amax;
     if (!formula->operand_count)
-        return args->operands || args->operand_scales || args->operand_amax
-                   ? gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                   "args has operands, scales or amax of them, but desc.operand_count is 0")
-                   : GEMMEPI_OK;
+        return GEMMEPI_OK;
     if (!args->operands)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
