@@ -8880,8 +8880,8 @@ static const gemmepi__view gemmepi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1
 static const gemmepi__view gemmepi__one_f64 = {GEMMEPI_F64, 0, 64, 0, 8, 0, 1, 1, 1, 0, 8};
 
 /* The tensor, the scale and the amax of an operand. */
-static gemmepi_status gemmepi__take_formula_operand(const gemmepi__problem *problem, gemmepi__arguments *arguments,
-  int i, gemmepi__regions *regions) {
+static gemmepi_status gemmepi__take_formula_operand(const gemmepi__problem *problem, gemmepi__arguments *arguments, int i,
+  gemmepi__regions *regions) {
   static const char *const whys[3][2] = {
     {"the formula has it", "no output of the formula depends on it: leave it NULL"},
     {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
@@ -13807,73 +13807,6 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__delete(&allocator, path);
   }
   gemmepi__delete(&allocator, context);
-}
-/* The formulas of a context's plans and calls: equal ones are one block of memory, so that problems are compared by their bytes. Each
- counts who points to it, and the last one frees it. */
-
-#ifndef GEMMEPI_NO_FORMULA
-static gemmepi__kept_formula *gemmepi__find_formula(const gemmepi_context *context, const gemmepi__kept_formula *like) {
-  gemmepi__kept_formula *kept = context->formulas;
-  while (kept && !gemmepi__same_formula(kept, like))
-    kept = kept->next;
-  return kept;
-}
-#endif
-
-/* Takes the problem's formula, which is the caller's, into the context, or puts the equal one in its place that is there. Either has a
- reference for the caller to give to gemmepi__drop_formula. */
-static void gemmepi__share_formula(gemmepi_context *context, gemmepi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  gemmepi__kept_formula *own = problem->formula, *kept;
-  if (!own)
-    return;
-  own->hash = gemmepi__hash_formula(own);
-  gemmepi__lock(&context->formula_lock);
-  kept = gemmepi__find_formula(context, own);
-  if (!kept) {
-    own->next = context->formulas;
-    context->formulas = kept = own;
-  }
-  kept->references++;
-  gemmepi__unlock(&context->formula_lock);
-  if (kept != own)
-    gemmepi__delete_formula(&context->allocator, own);
-  problem->formula = kept;
-#else
-  (void)context, (void)problem;
-#endif
-}
-
-/* One reference more, of a problem that has one. */
-static void gemmepi__hold_formula(gemmepi_context *context, const gemmepi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (!problem->formula)
-    return;
-  gemmepi__lock(&context->formula_lock);
-  problem->formula->references++;
-  gemmepi__unlock(&context->formula_lock);
-#else
-  (void)context, (void)problem;
-#endif
-}
-
-static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  gemmepi__kept_formula *kept = problem->formula, **place = &context->formulas;
-  if (!kept)
-    return;
-  gemmepi__lock(&context->formula_lock);
-  if (--kept->references > 0)
-    kept = NULL;
-  while (kept && *place != kept)
-    place = &(*place)->next;
-  if (kept)
-    *place = kept->next;
-  gemmepi__unlock(&context->formula_lock);
-  gemmepi__delete_formula(&context->allocator, kept);
-#else
-  (void)context, (void)problem;
-#endif
 }
 
 #ifndef GEMMEPI_NO_HOST
@@ -21020,6 +20953,73 @@ static void gemmepi__fetch_answer(gemmepi_context *context, const unsigned char 
     memcmp(answer.digest, digest, GEMMEPI__DIGEST_SIZE) == 0)
     (void)gemmepi__keep_answer(context, &answer);
   gemmepi__delete(&context->allocator, line);
+}
+/* The formulas of a context's plans and calls: equal ones are one block of memory, so that problems are compared by their bytes. Each
+ counts who points to it, and the last one frees it. */
+
+#ifndef GEMMEPI_NO_FORMULA
+static gemmepi__kept_formula *gemmepi__find_formula(const gemmepi_context *context, const gemmepi__kept_formula *like) {
+  gemmepi__kept_formula *kept = context->formulas;
+  while (kept && !gemmepi__same_formula(kept, like))
+    kept = kept->next;
+  return kept;
+}
+#endif
+
+/* Takes the problem's formula, which is the caller's, into the context, or puts the equal one in its place that is there. Either has a
+ reference for the caller to give to gemmepi__drop_formula. */
+static void gemmepi__share_formula(gemmepi_context *context, gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__kept_formula *own = problem->formula, *kept;
+  if (!own)
+    return;
+  own->hash = gemmepi__hash_formula(own);
+  gemmepi__lock(&context->formula_lock);
+  kept = gemmepi__find_formula(context, own);
+  if (!kept) {
+    own->next = context->formulas;
+    context->formulas = kept = own;
+  }
+  kept->references++;
+  gemmepi__unlock(&context->formula_lock);
+  if (kept != own)
+    gemmepi__delete_formula(&context->allocator, own);
+  problem->formula = kept;
+#else
+  (void)context, (void)problem;
+#endif
+}
+
+/* One reference more, of a problem that has one. */
+static void gemmepi__hold_formula(gemmepi_context *context, const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (!problem->formula)
+    return;
+  gemmepi__lock(&context->formula_lock);
+  problem->formula->references++;
+  gemmepi__unlock(&context->formula_lock);
+#else
+  (void)context, (void)problem;
+#endif
+}
+
+static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__kept_formula *kept = problem->formula, **place = &context->formulas;
+  if (!kept)
+    return;
+  gemmepi__lock(&context->formula_lock);
+  if (--kept->references > 0)
+    kept = NULL;
+  while (kept && *place != kept)
+    place = &(*place)->next;
+  if (kept)
+    *place = kept->next;
+  gemmepi__unlock(&context->formula_lock);
+  gemmepi__delete_formula(&context->allocator, kept);
+#else
+  (void)context, (void)problem;
+#endif
 }
 /* Plans of products: a route chosen once for a problem, and built. */
 

@@ -79,7 +79,6 @@
 #include "device/launch.h"
 #include "device/kept.h"
 #include "device/destroy.h"
-#include "device/formulas.h"
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
@@ -118,6 +117,7 @@
 #include "product/routes/routes.h"
 #include "product/choose.h"
 #include "product/answers.h"
+#include "product/formulas.h"
 #include "product/plan.h"
 #include "product/run.h"
 #include "product/explain.h"

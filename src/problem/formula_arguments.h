@@ -78,8 +78,9 @@ static const gemmepi__view gemmepi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1
 static const gemmepi__view gemmepi__one_f64 = {GEMMEPI_F64, 0, 64, 0, 8, 0, 1, 1, 1, 0, 8};
 
 /* The tensor, the scale and the amax of an operand. */
-static gemmepi_status gemmepi__take_formula_operand(const gemmepi__problem *problem, gemmepi__arguments *arguments,
-                                            int i, gemmepi__regions *regions) {
+static gemmepi_status gemmepi__take_formula_operand(const gemmepi__problem *problem,
+                                                    gemmepi__arguments *arguments, int i,
+                                                    gemmepi__regions *regions) {
     static const char *const whys[3][2] = {
         {"the formula has it", "no output of the formula depends on it: leave it NULL"},
         {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},

@@ -3,7 +3,7 @@
 #define GEMMEPI_PRODUCT_PLAN_H
 
 #include "../device/destroy.h"
-#include "../device/formulas.h"
+#include "formulas.h"
 #include "answers.h"
 
 /* >>choosing */

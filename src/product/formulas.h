@@ -1,10 +1,10 @@
 /* The formulas of a context's plans and calls: equal ones are one block of memory, so that problems are compared by their bytes. Each
    counts who points to it, and the last one frees it. */
-#ifndef GEMMEPI_DEVICE_FORMULAS_H
-#define GEMMEPI_DEVICE_FORMULAS_H
+#ifndef GEMMEPI_PRODUCT_FORMULAS_H
+#define GEMMEPI_PRODUCT_FORMULAS_H
 
 #include "../problem/problem.h"
-#include "context.h"
+#include "../device/context.h"
 
 #ifndef GEMMEPI_NO_FORMULA
 static gemmepi__kept_formula *gemmepi__find_formula(const gemmepi_context *context,
