@@ -73,10 +73,12 @@ static void gemmepi__explain_formula(gemmepi__text *text, const gemmepi__kept_fo
 
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
     int operand;
-    gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
+    gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, %s",
                     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-                    (long long)problem->k, (long long)problem->batch);
-    gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
+                    (long long)problem->k, (long long)problem->batch,
+                    problem->formula ? "a formula" : "epilogue ");
+    if (!problem->formula)
+        gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     gemmepi__append(text, "%s%s%s%s, pointers aligned to %d bytes%s\n",
                     problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
                     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",

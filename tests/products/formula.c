@@ -451,6 +451,14 @@ static void groups(world *w) {
         add(w, "cs", 0, j, V(w, i, g)), add(w, "rs", i, 0, V(w, i, g) * V(w, i, g + 3));
     }
 }
+static void wide_groups(world *w) {
+    HALVES {
+        int at = j / 40 * 80 + j % 40, best = (int)*wanted(w, "rs", i, 0);
+        (void)h;
+        out(w, "d", i, j, V(w, i, at) - V(w, i, at + 40) * in(w, "g", i, j));
+        out(w, "rs", i, 0, V(w, i, at) > V(w, i, best / 40 * 80 + best % 40) ? j : best);
+    }
+}
 static void two_widths(world *w) {
     EACH {
         double a = in(w, "p", i, 2 * j), b = in(w, "p", i, 2 * j + 1);
@@ -512,6 +520,8 @@ static const formula_case cases[] = {
     {"d = left(v, 6) * right(v, 6) + f + right(column, 6) - columns; cs = column_sum(left(v, 6)); rs = "
      "row_sum(left(v, 6) * right(v, 6))",
      "f:full:half cs:column:half:out:shared rs:row:out", 'h', 0, 6, groups},
+    {"d = left(v, 80) - right(v, 80) * g; rs = row_argmax(left(v, 80))", "g:column:half rs:row:out", 'h', 0,
+     80, wide_groups},
     {"d = v * even(p) + odd(p); cs = column_sum(p * p)", "p:full:double cs:column:double:out:shared", 'n', 0,
      1, two_widths},
     {"d = rows + 2 * columns + 3 * depth + 4 * item + (row * 100 + column) / 128 + 0 * v", "", 'n', 0, 1,
@@ -1043,6 +1053,23 @@ static void random_numbers_count_rows_and_columns_in_either_order(void) {
                   "%d %d", i, j);
 }
 
+static void explain_has_the_formula_as_the_caller_counts(void) {
+    small s;
+    gemmepi_plan *plan;
+    char text[4000];
+    start_small(&s, "d = left(v) * left(row) + columns; t = column_sum(v + bias)", GEMMEPI_F64);
+    s.desc.m = 4, s.desc.n = 3, s.desc.order = GEMMEPI_COLUMN_MAJOR;
+    add_operand(&s, "t", GEMMEPI_PER_COLUMN, NULL)->output = 1;
+    add_operand(&s, "bias", GEMMEPI_PER_ROW, NULL);
+    CHECK(gemmepi_plan_matmul(host, &s.desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_explain(plan, text, sizeof text);
+    CHECK(strstr(text, "d = left(v) * left(row) + columns; t = column_sum(v + bias)\n") &&
+              strstr(text, "bias      F64, PER_ROW, 1 x 4 stored") &&
+              strstr(text, "t         F64, PER_COLUMN, 1 x 3"),
+          "%s", text);
+    gemmepi_plan_destroy(plan);
+}
+
 static void the_needs_of_a_formula_are_none(void) {
     small s;
     gemmepi_epilogue_needs needs;
@@ -1213,6 +1240,7 @@ int main(void) {
     RUN(outputs_may_be_inputs_that_lie_alike);
     RUN(equal_formulas_take_one_plan_and_others_their_own);
     RUN(random_numbers_count_rows_and_columns_in_either_order);
+    RUN(explain_has_the_formula_as_the_caller_counts);
     RUN(the_needs_of_a_formula_are_none);
     RUN(derived_formulas_are_gradients);
     gemmepi_destroy(host);
