@@ -759,7 +759,7 @@ typedef struct gemmepi_operand {
     int accumulate;                    /* 1, of sums: added to what is there */
     int64_t ld, batch_stride;          /* as in gemmepi_matrix; a batch_stride of 0 repeats an input over the batch */
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
-    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR */
+    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
 } gemmepi_operand;
 
@@ -1043,6 +1043,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one is for all). Its workspace is
    counted from the beginning. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
    once, and call gemmepi_plan_prepare again, before a capture.
+   On the host a run with a formula takes some memory of the allocator's, however large the problem is (OUT_OF_MEMORY).
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_plan_prepare): nothing was launched; CUDA_ERROR, CUBLAS_ERROR; and those of planning in a run that builds
    another route or kernel. */

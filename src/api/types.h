@@ -638,7 +638,7 @@ typedef struct gemmepi_operand {
     int accumulate;                    /* 1, of sums: added to what is there */
     int64_t ld, batch_stride;          /* as in gemmepi_matrix; a batch_stride of 0 repeats an input over the batch */
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
-    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR */
+    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
 } gemmepi_operand;
 
