@@ -7060,7 +7060,7 @@ static int64_t gemmepi__columns_of_width(int64_t n, int width) {
 }
 
 /* D's columns, where the product has n. */
-static int64_t gemmepi__formula_columns(const gemmepi__kept_formula *kept, int64_t n) {
+static int64_t gemmepi__d_columns(const gemmepi__kept_formula *kept, int64_t n) {
   return gemmepi__columns_of_width(n, kept->placed.formula->operands[GEMMEPI__RESULT].width);
 }
 
@@ -7100,7 +7100,7 @@ static int gemmepi__may_cover_batch(const gemmepi__formula_operand *operand) {
      gemmepi__reductions[operand->reduction].op != GEMMEPI__REDUCE_ARGMAX;
 }
 
-static gemmepi_status gemmepi__place_operand(gemmepi__kept_formula *kept, const gemmepi_operand *given, int i) {
+static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept, const gemmepi_operand *given, int i) {
   const gemmepi__formula *formula = kept->placed.formula;
   const gemmepi__formula_operand *operand = &formula->operands[i];
   gemmepi__placed_operand *place = &kept->placed.operands[i];
@@ -7140,7 +7140,7 @@ static gemmepi_status gemmepi__place_formula(gemmepi__kept_formula *kept, const 
   kept->placed.operands[GEMMEPI__RESULT].scale = d->scale != 0;
   kept->placed.operands[GEMMEPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
   for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-    status = gemmepi__place_operand(kept, &desc->operands[i], i);
+    status = gemmepi__place_formula_operand(kept, &desc->operands[i], i);
   return status;
 }
 
@@ -7991,7 +7991,7 @@ static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gem
     status = gemmepi__check_formula_extents(problem->formula->placed.formula, by_rows ? desc->m : desc->n,
       by_rows ? desc->n : desc->m, problem->batch);
   if (!status)
-    *result = gemmepi__formula_columns(problem->formula, *result);
+    *result = gemmepi__d_columns(problem->formula, *result);
   return status;
 #endif
 }

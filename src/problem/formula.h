@@ -76,7 +76,7 @@ static int64_t gemmepi__columns_of_width(int64_t n, int width) {
 }
 
 /* D's columns, where the product has n. */
-static int64_t gemmepi__formula_columns(const gemmepi__kept_formula *kept, int64_t n) {
+static int64_t gemmepi__d_columns(const gemmepi__kept_formula *kept, int64_t n) {
     return gemmepi__columns_of_width(n, kept->placed.formula->operands[GEMMEPI__RESULT].width);
 }
 
@@ -116,8 +116,8 @@ static int gemmepi__may_cover_batch(const gemmepi__formula_operand *operand) {
            gemmepi__reductions[operand->reduction].op != GEMMEPI__REDUCE_ARGMAX;
 }
 
-static gemmepi_status gemmepi__place_operand(gemmepi__kept_formula *kept, const gemmepi_operand *given,
-                                             int i) {
+static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept,
+                                                     const gemmepi_operand *given, int i) {
     const gemmepi__formula *formula = kept->placed.formula;
     const gemmepi__formula_operand *operand = &formula->operands[i];
     gemmepi__placed_operand *place = &kept->placed.operands[i];
@@ -157,7 +157,7 @@ static gemmepi_status gemmepi__place_formula(gemmepi__kept_formula *kept, const 
     kept->placed.operands[GEMMEPI__RESULT].scale = d->scale != 0;
     kept->placed.operands[GEMMEPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
     for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-        status = gemmepi__place_operand(kept, &desc->operands[i], i);
+        status = gemmepi__place_formula_operand(kept, &desc->operands[i], i);
     return status;
 }
 

@@ -703,7 +703,7 @@ static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gem
         status = gemmepi__check_formula_extents(problem->formula->placed.formula, by_rows ? desc->m : desc->n,
                                                 by_rows ? desc->n : desc->m, problem->batch);
     if (!status)
-        *result = gemmepi__formula_columns(problem->formula, *result);
+        *result = gemmepi__d_columns(problem->formula, *result);
     return status;
 #endif
 }
