@@ -20,7 +20,7 @@
        GEMMEPI_API        decorates every public function, for instance with an export attribute
        GEMMEPI_NODISCARD  marks gemmepi_status; empty turns off the warning of a status that nobody looks at
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
-       GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE  leave out layers, and, together, element-wise operations
+       GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE, GEMMEPI_NO_FORMULA  leave out layers, with them element-wise operations, formulas
        GEMMEPI_NO_SM80, GEMMEPI_NO_SM90           leave out the route fused's kernels for Ampere and later, for Hopper
 
    A WHOLE PROGRAM, D = gelu(A B + bias)
@@ -80,7 +80,7 @@
           desc.b.transposed = 1;                           // w is stored [n, k], as nn.Linear stores it
           args.a = x, args.b = w, args.d = y;
           check(gemmepi_matmul(gpu, &desc, &args, stream));
-   4. An epilogue is one activation or-ed with flags; gemmepi_epilogue has the formula and the order in which they act.
+   4. An epilogue is one activation or-ed with flags, in the order that gemmepi_epilogue has; on the host also text: docs/formulas.md.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p; // with desc.flags = GEMMEPI_BATCH_INVARIANT a row of y has the same bits whatever m is
    5. A plan does the work of planning once. Running it costs its launches.
@@ -474,6 +474,14 @@ typedef struct gemmepi_matmul_desc {
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
        plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
     size_t alignment;
+
+    /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
+       bias and bias_grad are 0 then, and ACCUMULATE is refused. In this version contexts on the host alone run it. NULL: none */
+    const char *formula;
+    const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
+    int operand_count;
+    const char *formula_value;  /* what it calls v; NULL: "v" */
+    const char *formula_result; /* what it calls d; NULL: "d" */
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
@@ -501,6 +509,13 @@ typedef struct gemmepi_matmul_args {
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
+
+    /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double
+       on the host, of one that no output depends on NULL. Outputs overlap nothing, but D and outputs of the kind FULL may be exactly an
+       input FULL of the same width, dtype, ld and batch stride, without periods, that is not read through left, right, even or odd */
+    void *const *operands;
+    const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
+    void *const *operand_amax;          /* likewise of those with amax: one F32, as amax_d */
 } gemmepi_matmul_args;
 
 /* >>element-wise operations */
@@ -702,12 +717,17 @@ typedef struct gemmepi_linear_args {
    left(x) and right(x) are the halves, pair(a, b) the way back; even(x), odd(x) and interleave(a, b) likewise of every second column;
    with a last argument w, a number, left, right and pair are of each group of w columns. A formula has two widths at most and halves of
    one kind. column counts in the wider of the two, and so does columns.
-   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp, all_sum all_max,
-   each the whole right side of a statement that assigns an output, which no later statement reads. Over nothing: 0, -inf, -inf, and 0.
+   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
+   all_sum all_max, each the whole right side of a statement that assigns an output, which no later statement reads. Over nothing: 0,
+   -inf, -inf, and 0. In a fixed order, in F32 or wider. A NaN goes through all of them. An output PER_COLUMN or SCALAR with the
+   batch_stride 0 covers the whole batch; others need a stride where batch is above 1, and so does argmax.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
    (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
 
-   So far formulas are derived (gemmepi_derive), and no call runs them.
+   Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
+   So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
+
+   Products run formulas (gemmepi_matmul_desc.formula), in this version on the host alone. gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */
@@ -739,7 +759,7 @@ typedef struct gemmepi_operand {
     int accumulate;                    /* 1, of sums: added to what is there */
     int64_t ld, batch_stride;          /* as in gemmepi_matrix; a batch_stride of 0 repeats an input over the batch */
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
-    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR */
+    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
 } gemmepi_operand;
 
@@ -1023,6 +1043,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one is for all). Its workspace is
    counted from the beginning. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
    once, and call gemmepi_plan_prepare again, before a capture.
+   On the host a run with a formula takes some memory of the allocator's, however large the problem is (OUT_OF_MEMORY).
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_plan_prepare): nothing was launched; CUDA_ERROR, CUBLAS_ERROR; and those of planning in a run that builds
    another route or kernel. */
@@ -1110,6 +1131,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+
 /* >>formulas */
 
 /* The gradient of a formula, as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
@@ -1133,6 +1156,8 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
    The names of what is new belong to the library and hold until this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
+
+#endif
 
 /* >>work ahead */
 
@@ -3329,6 +3354,7 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
       ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 /* What formulas are made of: a row for each operator, function and reduction. */
 
 #ifdef GEMMEPI_NO_HOST
@@ -3480,7 +3506,34 @@ static const gemmepi__reduction gemmepi__reductions[] = {
   {"column_logsumexp", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_LOGSUMEXP},
   {"all_sum", GEMMEPI_SCALAR, GEMMEPI__REDUCE_SUM},
   {"all_max", GEMMEPI_SCALAR, GEMMEPI__REDUCE_MAX},
+  {"column_argmax", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_ARGMAX},
 };
+
+/* >>column-major order: the row-major problem that it is folded into has rows for columns. Each is its own way back. */
+
+static int gemmepi__kind_across(int kind) {
+  return kind == GEMMEPI_PER_ROW      ? (int)GEMMEPI_PER_COLUMN
+     : kind == GEMMEPI_PER_COLUMN ? (int)GEMMEPI_PER_ROW
+        : kind;
+}
+
+static int gemmepi__reduction_across(int reduction) {
+  const gemmepi__reduction *of = &gemmepi__reductions[reduction];
+  int i = 1;
+  if (!reduction)
+    return 0;
+  while (gemmepi__reductions[i].op != of->op ||
+    gemmepi__reductions[i].kind != (gemmepi_operand_kind)gemmepi__kind_across(of->kind))
+    i++;
+  return i;
+}
+
+static int gemmepi__index_across(int index) {
+  static const uint8_t across[GEMMEPI__INDICES] = {GEMMEPI__INDEX_COLUMN, GEMMEPI__INDEX_ROW,
+        GEMMEPI__INDEX_ITEM,   GEMMEPI__INDEX_COLUMNS,
+        GEMMEPI__INDEX_ROWS,   GEMMEPI__INDEX_DEPTH};
+  return across[index];
+}
 
 /* by gemmepi_operand_kind */
 static const char *const gemmepi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
@@ -3587,6 +3640,7 @@ typedef struct gemmepi__formula_desc {
   const char *value, *result; /* NULL: "v" and "d" */
   int without_value; /* 1: there is no v */
   int without_result; /* 1: there is no D */
+  int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
   gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
 } gemmepi__formula_desc;
 
@@ -4108,14 +4162,17 @@ static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_de
     takes_scale = gemmepi__takes_scale(o->dtype);
   int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
     is_number = o->kind == GEMMEPI_NUMBER;
+  int has_width =
+    o->kind == GEMMEPI_FULL || o->kind == (desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN);
   gemmepi__field_rule rules[9];
   size_t r = 0;
 #define GEMMEPI__RULE(broken, name, words) \
   rules[r].is_broken = (broken), rules[r].field = #name, rules[r].value = (int64_t)o->name, \
   rules[r].accepted = words, r++
   GEMMEPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind, "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
-  GEMMEPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_columns),
-    width, "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
+  GEMMEPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_width), width,
+    desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
+    : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
   GEMMEPI__RULE(o->output != 0 && (o->output != 1 || is_number), output, "accepted are 0 and 1, of a NUMBER 0 alone");
   GEMMEPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate, "accepted are 0 and, of outputs, 1");
   GEMMEPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld,
@@ -4133,6 +4190,14 @@ static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_de
     if (rules[r].is_broken)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
         rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
+  if (o->accumulate && o->scale.mode)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and written has no one scale",
+      i, o->name, (int)o->scale.mode);
+  if (o->scale.batch_stride)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have one scale for the whole batch: leave it 0",
+      i, o->name, (long long)o->scale.batch_stride);
   if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -4334,7 +4399,7 @@ static int gemmepi__leaf(gemmepi__parser *p, size_t at, int op, int place, int t
 /* Of operands; -1: wider than WIDE or narrower than NARROW. */
 static int gemmepi__width_of(const gemmepi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
   int shift = width == GEMMEPI_WIDTH_HALF ? -1 : width == GEMMEPI_WIDTH_DOUBLE ? 1 : 0;
-  if (kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_FULL)
+  if (kind != GEMMEPI_FULL && kind != (graph->desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
     return GEMMEPI__ANY;
   shift += graph->n_width;
   return shift == GEMMEPI__NARROW || shift == GEMMEPI__WIDE ? shift : -1;
@@ -4385,6 +4450,8 @@ static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, s
     if (gemmepi__is_name(name, length, desc->operands[i].name))
       return gemmepi__read_operand(p, at, i);
   i = gemmepi__index_called(name, length);
+  if (i >= 0 && desc->exchanged)
+    i = gemmepi__index_across(i);
   if (i >= 0)
     return gemmepi__leaf(p, at, GEMMEPI__OP_INDEX, i, GEMMEPI__OF_WHOLE,
       i == GEMMEPI__INDEX_COLUMN ? GEMMEPI__WIDE : GEMMEPI__ANY);
@@ -4724,7 +4791,7 @@ static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignme
       "to an output operand", gemmepi__result_name(graph->desc))
         : 0;
   o = &graph->desc->operands[target->output];
-  if (o->kind != of->kind)
+  if (o->kind != of->kind) /* both as the caller has them */
     return gemmepi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
       o->name, gemmepi__kind_names[o->kind], reduction ? of->name : "no reduction",
       reduction ? ", which is for others" : "", gemmepi__kind_names[o->kind],
@@ -4742,8 +4809,8 @@ static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignme
     return gemmepi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
   if (graph->desc->accumulator != GEMMEPI_I32 && o->dtype != GEMMEPI_DTYPE_DEFAULT &&
     (o->dtype == GEMMEPI_I32) != (of->op == GEMMEPI__REDUCE_ARGMAX))
-    return gemmepi__refuse(p, target->at, "%s is in %s; row_argmax, and nothing else, is in I32", o->name,
-      gemmepi__dtype(o->dtype)->name);
+    return gemmepi__refuse(p, target->at, "%s is in %s; row_argmax and column_argmax, and nothing else, are in I32",
+      o->name, gemmepi__dtype(o->dtype)->name);
   return 0;
 }
 
@@ -4795,7 +4862,8 @@ static int gemmepi__statement(gemmepi__parser *p) {
   if (gemmepi__check_assignment(p, &target, node, reduction) < 0)
     return -1;
   p->graph->assigned[target.output].node = (int16_t)node;
-  p->graph->assigned[target.output].reduction = (int16_t)reduction;
+  p->graph->assigned[target.output].reduction =
+    (int16_t)(p->graph->desc->exchanged ? gemmepi__reduction_across(reduction) : reduction);
   return 0;
 }
 
@@ -4894,6 +4962,7 @@ typedef struct gemmepi__printer {
   gemmepi__text *out;
   const gemmepi__node *nodes;
   int count, mode, output_count;
+  int exchanged; /* the names are those of column-major order */
   int64_t group;
   const char *between; /* statements */
   const char *value, *names[GEMMEPI__FORMULA_OPERANDS + 1]; /* the last is D's; NULL: none */
@@ -4992,7 +5061,7 @@ static void gemmepi__print_leaf(const gemmepi__printer *p, const gemmepi__node *
     gemmepi__append(p->out, "%s", p->names[node->place]);
     break;
   case GEMMEPI__OP_INDEX:
-    gemmepi__append(p->out, "%s", gemmepi__index_names[node->place]);
+    gemmepi__append(p->out, "%s", gemmepi__index_names[p->exchanged ? gemmepi__index_across(node->place) : node->place]);
     break;
   default: /* an upstream */
     if (node->place == GEMMEPI__RESULT)
@@ -5096,7 +5165,8 @@ static void gemmepi__print_statements(gemmepi__printer *p) {
     if (!output->reduction && p->labels[node] == GEMMEPI__BY_OUTPUT + i)
       continue;
     gemmepi__append(p->out, "%s%s = %s%s", between, output->name,
-      gemmepi__reductions[output->reduction].name, output->reduction ? "(" : "");
+      gemmepi__reductions[p->exchanged ? gemmepi__reduction_across(output->reduction) : output->reduction] .name,
+      output->reduction ? "(" : "");
     gemmepi__print_expression(p, node, 1);
     gemmepi__append(p->out, output->reduction ? ")" : "");
     between = p->between;
@@ -5690,6 +5760,855 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
   gemmepi__delete(&allocator, d);
   return list.count;
 }
+/* A formula that has been parsed and checked: one block that points nowhere else, of what its outputs need alone. */
+
+/* What code depends on of an operand, and its name. */
+typedef struct gemmepi__formula_operand {
+  uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
+  uint8_t accumulate, reduction; /* reduction: a row of gemmepi__reductions, 0: none */
+  uint8_t used; /* an input that is read, or an output; of D: it is stored */
+  uint8_t members; /* of a unit: 1, or 2 of what is WIDE beside halves */
+  uint8_t periods; /* 1: of rows, 2: of columns */
+  int16_t node; /* of an output: what is stored or goes into the reduction */
+  int16_t name; /* in formula.names */
+} gemmepi__formula_operand;
+
+typedef struct gemmepi__formula {
+  size_t size; /* bytes of all */
+  int32_t node_count, operand_count;
+  int32_t accumulator, d; /* dtypes */
+  int32_t n_width, mode;
+  int32_t
+    has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
+  int32_t reads_value, uses_uniform;
+  int32_t is_short; /* activations take their short form: 16 bits at most come of each */
+  uint32_t indices; /* bits of the GEMMEPI__INDEX_ that are read */
+  int32_t
+    exchanged; /* 1: of column-major order: kinds, indices and reductions are those of the row-major problem, but uniform
+        counts the caller's rows and columns */
+  int32_t unused;
+  int64_t group; /* columns; 0: halves are of the whole */
+  int16_t value_name;
+  gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
+  const gemmepi__node *nodes;
+  const char *names;
+} gemmepi__formula;
+
+/* How many values a node has in a unit. */
+static int gemmepi__members(const gemmepi__formula *formula, int width) {
+  return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
+}
+
+#ifndef GEMMEPI_NO_HOST
+/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
+static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
+  const gemmepi__node *n = &formula->nodes[node];
+  if (n->op == GEMMEPI__OP_NUMBER)
+    return n->number >= -9007199254740992.0 && n->number <= 9007199254740992.0 &&
+       floor(n->number) == n->number;
+  return n->type == GEMMEPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
+}
+
+static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const gemmepi__node *node) {
+  return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
+     gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
+}
+#endif
+
+/* >>from the graph */
+
+/* 1 for each node that an output needs. */
+static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {
+  int i, a;
+  memset(live, 0, GEMMEPI__GRAPH_NODES);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (graph->assigned[i].node >= 0)
+      live[graph->assigned[i].node] = 1;
+  for (i = graph->count - 1; i >= 0; i--)
+    for (a = 0; a < 3 && live[i]; a++)
+      if (graph->nodes[i].args[a] >= 0)
+        live[graph->nodes[i].args[a]] = 1;
+}
+
+/* Whether all that comes of each activation has 16 bits at most, which is no reduction's sum. */
+static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live, const gemmepi__formula *formula) {
+  uint8_t exact[GEMMEPI__GRAPH_NODES] = {0};
+  int i, a;
+  if (graph->desc->accumulator != GEMMEPI_F32)
+    return 0;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (graph->assigned[i].node >= 0 && (graph->assigned[i].reduction ||
+      gemmepi_dtype_size((gemmepi_dtype)formula->operands[i].dtype) > 2))
+      exact[graph->assigned[i].node] = 1;
+  for (i = graph->count - 1; i >= 0; i--) {
+    if (!exact[i] || !live[i])
+      continue;
+    if (graph->nodes[i].op == GEMMEPI__OP_ACTIVATE || graph->nodes[i].op == GEMMEPI__OP_DERIVE)
+      return 0;
+    for (a = 0; a < 3; a++)
+      if (graph->nodes[i].args[a] >= 0)
+        exact[graph->nodes[i].args[a]] = 1;
+  }
+  return 1;
+}
+
+static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *node) {
+  if (node->op == GEMMEPI__OP_INDEX)
+    formula->indices |= 1u << node->place;
+  if (node->op == GEMMEPI__OP_VALUE)
+    formula->reads_value = 1;
+  if (node->op == GEMMEPI__OP_OPERAND)
+    formula->operands[node->place].used = 1;
+  if (node->op == GEMMEPI__OP_UNIFORM) {
+    formula->uses_uniform = 1;
+    formula->indices |=
+      1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_COLUMN | 1u << GEMMEPI__INDEX_ITEM;
+  }
+  if (node->width == GEMMEPI__NARROW || node->op >= GEMMEPI__OP_FIRST)
+    formula->has_halves = 1;
+}
+
+static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__formula_operand *out) {
+  const gemmepi_operand *operand = &graph->desc->operands[i];
+  int exchanged = graph->desc->exchanged;
+  out->kind = (uint8_t)(exchanged ? gemmepi__kind_across(operand->kind) : (int)operand->kind);
+  out->width = (uint8_t)operand->width;
+  out->dtype = (uint8_t)gemmepi__dtype_of_operand(graph, i);
+  out->output = out->used = (uint8_t)operand->output;
+  out->accumulate = (uint8_t)operand->accumulate;
+  out->periods =
+    (uint8_t)((operand->row_period != 0) << exchanged | (operand->column_period != 0) << !exchanged);
+}
+
+/* D as an operand: as wide as what it is assigned, n where that has no width. */
+static void gemmepi__keep_result(const gemmepi__graph *graph, gemmepi__formula_operand *out) {
+  int node = graph->assigned[GEMMEPI__RESULT].node;
+  int width = node >= 0 ? graph->nodes[node].width : 0;
+  out->kind = GEMMEPI_FULL;
+  out->dtype = (uint8_t)graph->desc->d;
+  out->output = 1;
+  out->used = node >= 0;
+  out->width = (uint8_t)(!width || width == graph->n_width ? GEMMEPI_WIDTH_N
+    : width == GEMMEPI__WIDE          ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_HALF);
+}
+
+static void gemmepi__keep_operands(const gemmepi__graph *graph, gemmepi__formula *formula, const int16_t *renumbered) {
+  int i, node;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    gemmepi__formula_operand *out = &formula->operands[i];
+    if (i < graph->desc->operand_count)
+      gemmepi__keep_operand(graph, i, out);
+    else if (i == GEMMEPI__RESULT)
+      gemmepi__keep_result(graph, out);
+    else
+      continue;
+    node = graph->assigned[i].node;
+    out->node = node >= 0 ? renumbered[node] : -1;
+    out->reduction = (uint8_t)graph->assigned[i].reduction;
+    if (out->output && out->used && out->width != GEMMEPI_WIDTH_N)
+      formula->has_halves = 1;
+  }
+}
+
+/* Once has_halves is known. */
+static void gemmepi__count_members(gemmepi__formula *formula) {
+  int i, width;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    gemmepi__formula_operand *operand = &formula->operands[i];
+    width = formula->n_width + (operand->width == GEMMEPI_WIDTH_DOUBLE) -
+        (operand->width == GEMMEPI_WIDTH_HALF);
+    if (operand->kind != GEMMEPI_FULL && operand->kind != GEMMEPI_PER_COLUMN)
+      width = GEMMEPI__ANY;
+    operand->members = (uint8_t)gemmepi__members(formula, width);
+    if (operand->output && operand->used && operand->reduction) /* of all members of what goes in */
+      operand->members = (uint8_t)gemmepi__members(formula, formula->nodes[operand->node].width
+        ? formula->nodes[operand->node].width : width ? width : formula->n_width);
+  }
+}
+
+static size_t gemmepi__names_size(const gemmepi__formula_desc *desc) {
+  size_t size = strlen(gemmepi__value_name(desc)) + strlen(gemmepi__result_name(desc)) + 2;
+  int i;
+  for (i = 0; i < desc->operand_count; i++)
+    size += strlen(desc->operands[i].name) + 1;
+  return size;
+}
+
+static void gemmepi__keep_names(const gemmepi__formula_desc *desc, gemmepi__formula *formula, char *names) {
+  size_t at = 0;
+  int i;
+  formula->names = names;
+  for (i = -1; i <= GEMMEPI__RESULT; i++) {
+    const char *name = i < 0                     ? gemmepi__value_name(desc)
+        : i == GEMMEPI__RESULT    ? gemmepi__result_name(desc)
+        : i < desc->operand_count ? desc->operands[i].name
+        : NULL;
+    if (!name)
+      continue;
+    memcpy(names + at, name, strlen(name) + 1);
+    *(i < 0 ? &formula->value_name : &formula->operands[i].name) = (int16_t)at;
+    at += strlen(name) + 1;
+  }
+}
+
+/* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
+static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator, const gemmepi__graph *graph) {
+  uint8_t live[GEMMEPI__GRAPH_NODES];
+  int16_t renumbered[GEMMEPI__GRAPH_NODES];
+  gemmepi__formula *formula;
+  gemmepi__node *nodes;
+  size_t size = (sizeof *formula + 7) / 8 * 8, bytes;
+  int i, a, count = 0;
+  gemmepi__mark_live(graph, live);
+  for (i = 0; i < graph->count; i++)
+    renumbered[i] = (int16_t)(live[i] ? count++ : -1);
+  bytes = size + (size_t)count * sizeof *nodes + gemmepi__names_size(graph->desc);
+  formula = (gemmepi__formula *)gemmepi__new(allocator, bytes);
+  if (!formula)
+    return NULL;
+  formula->size = bytes;
+  formula->node_count = count;
+  formula->operand_count = graph->desc->operand_count;
+  formula->accumulator = graph->desc->accumulator;
+  formula->d = graph->desc->d;
+  formula->n_width = graph->n_width;
+  formula->mode = graph->mode;
+  formula->group = graph->group;
+  formula->exchanged = graph->desc->exchanged;
+  formula->has_halves = graph->n_width == GEMMEPI__NARROW; /* beside what is 2 n columns wide */
+  formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
+  gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
+  gemmepi__keep_operands(graph, formula, renumbered);
+  for (i = 0; i < graph->count; i++) {
+    if (!live[i])
+      continue;
+    *nodes = graph->nodes[i];
+    for (a = 0; a < 3; a++)
+      if (nodes->args[a] >= 0)
+        nodes->args[a] = renumbered[nodes->args[a]];
+    gemmepi__note_node(formula, nodes++);
+  }
+  if (formula->has_halves && formula->mode == GEMMEPI__NO_HALVES)
+    formula->mode = GEMMEPI__LEFT_RIGHT; /* two widths that never meet */
+  gemmepi__count_members(formula);
+  formula->is_short = gemmepi__is_short(graph, live, formula);
+  return formula;
+}
+
+/* >>all */
+
+typedef struct gemmepi__formula_work {
+  gemmepi__graph graph;
+  gemmepi__parser parser;
+} gemmepi__formula_work;
+
+/* The formula of a desc, to be given to gemmepi__delete, or the sentence that says what is wrong. Nothing of the desc is kept. */
+static gemmepi_status gemmepi__parse_formula(const gemmepi_allocator *allocator,
+  const gemmepi__formula_desc *desc, gemmepi__formula **formula) {
+  gemmepi__formula_work *work;
+  gemmepi_status status;
+  *formula = NULL;
+  work = (gemmepi__formula_work *)gemmepi__new(allocator, sizeof *work);
+  if (!work)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gemmepi__parse(&work->parser, &work->graph, desc);
+  if (!status) {
+    *formula = gemmepi__formula_of(allocator, &work->graph);
+    status = *formula ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+  }
+  gemmepi__delete(allocator, work);
+  return status;
+}
+
+/* What extents must be: of D's rows and columns as the product has them, n, and items. */
+static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, int64_t m, int64_t n, int64_t items) {
+  const int64_t most = 4294967295;
+  const char *name = formula->exchanged ? "m" : "n";
+  int64_t wide = n;
+  if (formula->has_halves && formula->n_width == GEMMEPI__NARROW) {
+    if (n > INT64_MAX / 2)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %lld, and the formula is 2 %s columns wide",
+        name, (long long)n, name);
+    wide = 2 * n;
+  }
+  if (formula->has_halves && wide % 2)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %lld, and the formula has halves: it must be even", name, (long long)n);
+  if (formula->has_halves && formula->group && wide % formula->group)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the formula is %lld columns wide and has halves of groups of %lld: it must be a multiple",
+      (long long)wide, (long long)formula->group);
+  if (formula->uses_uniform && (m > most || wide > most || items > most))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the formula has uniform, whose extents are below 2^32; they are %lld, %lld and %lld",
+      (long long)m, (long long)wide, (long long)items);
+  return GEMMEPI_OK;
+}
+/* A formula with the places of its operands: what a problem has of it, in row-major order. */
+
+/* In elements of the operand's type. Lines of FULL operands are rows. */
+typedef struct gemmepi__placed_operand {
+  int64_t ld; /* of FULL: from one row to the next */
+  int64_t batch_stride; /* 0: one for all items */
+  int64_t row_period, column_period; /* of inputs: element (row % p, column % q); 0: none */
+  int32_t scale, amax; /* of fp8 and I8: 1 where a scale (one F32) is given, and amax (one F32) wanted */
+} gemmepi__placed_operand;
+
+typedef struct gemmepi__placed_formula {
+  const gemmepi__formula *formula;
+  int64_t rows, columns, depth,
+    items; /* of v: m, n, k, batch; D is as wide as formula->operands[RESULT].width says */
+  gemmepi__placed_operand operands[GEMMEPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
+} gemmepi__placed_formula;
+/* The text of a formula that has been parsed: with the user's names, or so that formulas of one code have one text. */
+
+static void gemmepi__start_printer(gemmepi__printer *p, gemmepi__text *out, const gemmepi__formula *formula) {
+  int i;
+  memset(p, 0, sizeof *p);
+  p->out = out;
+  p->nodes = formula->nodes;
+  p->count = formula->node_count;
+  p->mode = formula->mode;
+  p->group = formula->group;
+  p->between = "; ";
+  p->value = formula->names + formula->value_name;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (i < formula->operand_count || i == GEMMEPI__RESULT)
+      p->names[i] = formula->names + formula->operands[i].name;
+}
+
+static void gemmepi__list_outputs(gemmepi__printer *p, const gemmepi__formula *formula) {
+  int i, o;
+  for (i = -1; i < formula->operand_count; i++) {
+    o = i < 0 ? (int)GEMMEPI__RESULT : i;
+    if (formula->operands[o].output && formula->operands[o].used)
+      gemmepi__add_output(p, "", p->names[o], formula->operands[o].node, formula->operands[o].reduction);
+  }
+}
+
+/* The formula with the names of its operands. */
+static void gemmepi__print_formula(gemmepi__text *out, const gemmepi__formula *formula) {
+  gemmepi__printer p;
+  gemmepi__start_printer(&p, out, formula);
+  p.exchanged = formula->exchanged;
+  gemmepi__list_outputs(&p, formula);
+  gemmepi__print_statements(&p);
+}
+
+/* The formula and all that code depends on beside it, whatever names and blanks the user took: equal texts have equal code. Operands
+ are a0, a1 and so on by their place. */
+static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formula) {
+  gemmepi__printer p;
+  char names[GEMMEPI__FORMULA_OPERANDS][16];
+  int i;
+  gemmepi__start_printer(&p, out, formula);
+  gemmepi__append(out, "%s, d %s, n %d:", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name,
+    gemmepi__dtype((gemmepi_dtype)formula->d)->name, (int)formula->n_width);
+  if (formula->exchanged && formula->uses_uniform)
+    gemmepi__append(out, " exchanged,");
+  p.value = "v";
+  p.names[GEMMEPI__RESULT] = "d";
+  for (i = 0; i < formula->operand_count; i++) {
+    const gemmepi__formula_operand *operand = &formula->operands[i];
+    snprintf(names[i], sizeof names[i], "a%d", i);
+    p.names[i] = names[i];
+    if (operand->used)
+      gemmepi__append(out, " %s %s%s%s %d %d %d;", names[i], operand->output ? "out " : "",
+        operand->accumulate ? "+= " : "", gemmepi__kind_names[operand->kind], operand->width, operand->dtype, operand->periods);
+  }
+  gemmepi__append(out, " ");
+  gemmepi__list_outputs(&p, formula);
+  gemmepi__print_statements(&p);
+}
+/* A formula on the host: in double, for a unit at a time, with a bound of what the accumulator's type may be off. */
+
+#ifndef GEMMEPI_NO_HOST
+
+/* What a number is, and how far off it may be; an infinite bound says that it may be anything. */
+typedef struct gemmepi__estimate {
+  double value, bound;
+} gemmepi__estimate;
+
+/* All that a unit reads: of what is WIDE both members, else the first. */
+typedef struct gemmepi__unit {
+  gemmepi__estimate value[2];
+  gemmepi__estimate operands[GEMMEPI__FORMULA_OPERANDS][2];
+  int64_t whole[GEMMEPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
+  int64_t indices[GEMMEPI__INDICES]; /* but for the column */
+  int64_t column[2];
+  int values_only; /* 1: bounds are not wanted; all that are given are 0 */
+} gemmepi__unit;
+
+/* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
+
+static void gemmepi__philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
+  int round;
+  for (round = 0; round < 10; round++) {
+    uint64_t first = (uint64_t)0xd2511f53u * counter[0], second = (uint64_t)0xcd9e8d57u * counter[2];
+    counter[0] = (uint32_t)(second >> 32) ^ counter[1] ^ key0;
+    counter[1] = (uint32_t)second;
+    counter[2] = (uint32_t)(first >> 32) ^ counter[3] ^ key1;
+    counter[3] = (uint32_t)first;
+    key0 += 0x9e3779b9u;
+    key1 += 0xbb67ae85u;
+  }
+}
+
+static double gemmepi__uniform(int64_t seed, uint32_t i, int64_t column, int64_t row, int64_t item) {
+  uint32_t counter[4];
+  counter[0] = (uint32_t)(column / 4);
+  counter[1] = (uint32_t)row;
+  counter[2] = (uint32_t)item;
+  counter[3] = i;
+  gemmepi__philox(counter, (uint32_t)(uint64_t)seed, (uint32_t)((uint64_t)seed >> 32));
+  return (counter[column % 4] >> 8) * (1.0 / 16777216);
+}
+
+/* >>bounds */
+
+static gemmepi__estimate gemmepi__estimated(double value, double bound) {
+  gemmepi__estimate e;
+  e.value = value;
+  e.bound = bound == bound ? bound : HUGE_VAL;
+  if (value != value && bound == 0)
+    e.bound = 0;
+  return e;
+}
+
+static double gemmepi__larger(double x, double y) {
+  return x > y || x != x ? x : y; /* NaN is the largest */
+}
+
+/* How far f(x) is from y, where both may be the same infinity or no number. */
+static double gemmepi__distance(double x, double y) {
+  if (x == y || (x != x && y != y))
+    return 0;
+  return x != x || y != y ? HUGE_VAL : fabs(x - y);
+}
+
+/* What the function of the row moves within the bounds of x, of a monotone one. */
+static double gemmepi__moves(double (*f)(double), double value, gemmepi__estimate x) {
+  if (x.bound == 0)
+    return 0;
+  return gemmepi__larger(gemmepi__distance(f(x.value - x.bound), value), gemmepi__distance(f(x.value + x.bound), value));
+}
+
+static double gemmepi__divide(double x, double y) {
+  return x / y;
+}
+
+/* Of a function of two numbers that is monotone in each, or, of numbers of one sign, is so apart from its sign. */
+static double gemmepi__moves_of_two(double (*f)(double, double), double value, gemmepi__estimate x, gemmepi__estimate y) {
+  double most = 0;
+  int corner;
+  if (x.bound == 0 && y.bound == 0)
+    return 0;
+  for (corner = 0; corner < 4; corner++)
+    most = gemmepi__larger(most, gemmepi__distance(f(x.value + (corner & 1 ? x.bound : -x.bound),
+      y.value + (corner & 2 ? y.bound : -y.bound)), value));
+  return most;
+}
+
+static int gemmepi__may_be_0(gemmepi__estimate x) {
+  return !(fabs(x.value) > x.bound);
+}
+
+/* Whether x is a condition that may be either. */
+static int gemmepi__is_doubtful(gemmepi__estimate x) {
+  return x.bound > 0 && gemmepi__may_be_0(x);
+}
+
+static double gemmepi__bound_of_product(gemmepi__estimate x, gemmepi__estimate y) {
+  double of_y = y.bound == 0 ? 0 : fabs(x.value) * y.bound,
+     of_x = x.bound == 0 ? 0 : fabs(y.value) * x.bound;
+  return of_x + of_y + (x.bound == 0 || y.bound == 0 ? 0 : x.bound * y.bound);
+}
+
+/* u of the accumulator, and its smallest subnormal */
+typedef struct gemmepi__precision {
+  double unit, smallest;
+  int is_f64, is_short, values_only;
+} gemmepi__precision;
+
+static gemmepi__precision gemmepi__precision_of(const gemmepi__formula *formula) {
+  gemmepi__precision p;
+  p.is_f64 = formula->accumulator == GEMMEPI_F64;
+  p.unit = p.is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+  /* what the F32 functions of the hardware make of subnormal numbers may be 0 */
+  p.smallest = p.is_f64 ? DBL_MIN * DBL_EPSILON : FLT_MIN;
+  p.is_short = formula->is_short;
+  p.values_only = 0;
+  return p;
+}
+
+/* What a result may be off by rounding: it is above the range of F32, too. */
+static double gemmepi__rounding(const gemmepi__precision *p, double value, double units) {
+  double size = fabs(value);
+  if (p->values_only || units == 0 || value == 0 || size > DBL_MAX)
+    return 0;
+  if (!p->is_f64 && size > FLT_MAX * (1 - units * p->unit))
+    return HUGE_VAL;
+  /* the host's own rounding, too */
+  return (units * p->unit + DBL_EPSILON) * size + (size < p->smallest / p->unit ? p->smallest : 0);
+}
+
+/* >>activations: what kernels/activation.cuh says of them */
+
+typedef double gemmepi__activation_function(uint32_t activation, double parameter, double x);
+
+static double gemmepi__derivative_there(uint32_t activation, double parameter, double x) {
+  return gemmepi__times_derivative(activation, parameter, 1, x);
+}
+
+/* Relative, of the short forms. */
+static double gemmepi__short_units(uint32_t code, int is_derivative, double size) {
+  if (!is_derivative && gemmepi__activation_has(code, GEMMEPI__SHORT_IS_COARSE))
+    return 1024; /* 2^-14 */
+  if (!is_derivative && code == GEMMEPI_GELU_ERF)
+    return 2048;
+  return size < 2 ? 18 : size < 5 ? 100 : size < 10 ? 170 : 4096;
+}
+
+/* f moves by |f'| within the bounds, and, of those that have a least value, by what lies between: |f''| is 2 (1 + |p|) at most. */
+static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *p, const gemmepi__node *node,
+  gemmepi__estimate x, gemmepi__estimate parameter) {
+  int is_derivative = node->op == GEMMEPI__OP_DERIVE, i;
+  gemmepi__activation_function *f = is_derivative ? gemmepi__derivative_there : gemmepi__activate;
+  uint32_t code = (uint32_t)gemmepi__activations[node->place].code;
+  double b = x.bound + 2 * p->unit * fabs(x.value), size = fabs(x.value);
+  double value = f(code, parameter.value, x.value), moved = 0, units = 4, terms = fabs(value);
+  if (p->values_only || (code == GEMMEPI_RELU && !is_derivative))
+    return gemmepi__estimated(value, x.bound);
+  for (i = 0; i < 4; i++)
+    moved = gemmepi__larger(moved, gemmepi__distance(f(code, parameter.value + (i & 2 ? parameter.bound : -parameter.bound),
+      x.value + (i & 1 ? b : -b)), value));
+  if (b > 0)
+    moved +=
+      b * b * 2 * (1 + fabs(parameter.value)) + (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0);
+  if (is_derivative)
+    terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
+  if (p->is_short)
+    units = gemmepi__short_units(code, is_derivative, size);
+  if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
+    moved += 8 * p->unit * size;
+  return gemmepi__estimated(value, moved + gemmepi__rounding(p, terms, units) + (value == 0 && x.value != 0 ? p->smallest : 0));
+}
+
+/* >>operations */
+
+static gemmepi__estimate gemmepi__estimate_comparison(int op, gemmepi__estimate x, gemmepi__estimate y) {
+  double out = 0, reach = x.bound + y.bound;
+  int in_doubt = reach > 0 && !(fabs(x.value - y.value) > reach);
+  gemmepi__fold_truth(op, x.value, y.value, &out);
+  if ((x.value != x.value || y.value != y.value) && reach <= DBL_MAX)
+    in_doubt = 0;
+  return gemmepi__estimated(out, in_doubt);
+}
+
+static gemmepi__estimate gemmepi__estimate_selection(gemmepi__estimate c, gemmepi__estimate x, gemmepi__estimate y) {
+  gemmepi__estimate taken = c.value != 0 ? x : y, other = c.value != 0 ? y : x;
+  if (!gemmepi__is_doubtful(c))
+    return taken;
+  return gemmepi__estimated(taken.value, gemmepi__larger(taken.bound, gemmepi__distance(other.value, taken.value) + other.bound));
+}
+
+static gemmepi__estimate gemmepi__estimate_truth(int op, gemmepi__estimate x, gemmepi__estimate y) {
+  double out = 0;
+  int x_in_doubt = gemmepi__is_doubtful(x), y_in_doubt = gemmepi__is_doubtful(y);
+  /* one that is certain decides an && by 0 and an || by 1 */
+  int decided = op == GEMMEPI__OP_NOT   ? 0
+        : op == GEMMEPI__OP_AND ? (!x_in_doubt && x.value == 0) || (!y_in_doubt && y.value == 0)
+        : (!x_in_doubt && x.value != 0) || (!y_in_doubt && y.value != 0);
+  gemmepi__fold_truth(op, x.value, y.value, &out);
+  return gemmepi__estimated(out, !decided && (x_in_doubt || (op != GEMMEPI__OP_NOT && y_in_doubt)));
+}
+
+static double gemmepi__min_of(double x, double y) {
+  return x != x || x < y ? x : y;
+}
+
+static double gemmepi__max_of(double x, double y) {
+  return x != x || x > y ? x : y;
+}
+
+/* mod: a jump of y lies where x / y is whole. */
+static double gemmepi__moves_of_mod(gemmepi__estimate x, gemmepi__estimate y) {
+  double first = trunc(x.value / y.value), most = fabs(y.value) + y.bound;
+  int corner;
+  if (x.bound == 0 && y.bound == 0)
+    return 0;
+  for (corner = 0; corner < 4; corner++)
+    if (gemmepi__may_be_0(y) || trunc((x.value + (corner & 1 ? x.bound : -x.bound)) /
+      (y.value + (corner & 2 ? y.bound : -y.bound))) != first)
+      return most;
+  return x.bound + fabs(first) * y.bound;
+}
+
+/* pow is monotone in each but where x goes over 0. */
+static double gemmepi__moves_of_pow(double value, gemmepi__estimate x, gemmepi__estimate y) {
+  double most = gemmepi__moves_of_two(pow, value, x, y);
+  return x.bound > 0 && gemmepi__may_be_0(x) ? most + fabs(value) : most;
+}
+
+/* x as D's dtype stores it, without scale. */
+static double gemmepi__as_stored(int dtype, double x) {
+  const gemmepi__float_format *format = gemmepi__format_of(dtype);
+  if (format)
+    return gemmepi__decode(format, gemmepi__encode(format, x));
+  if (dtype == GEMMEPI_I8)
+    return gemmepi__encode_i8(x);
+  return dtype == GEMMEPI_F32
+       ? (double)(float)(fabs(x) > FLT_MAX * 1.5 ? (x > 0 ? HUGE_VAL : -HUGE_VAL) : x)
+       : x;
+}
+
+static gemmepi__estimate gemmepi__estimate_rounded(int dtype, gemmepi__estimate x) {
+  double value = gemmepi__as_stored(dtype, x.value);
+  if (x.bound == 0)
+    return gemmepi__estimated(value, 0);
+  return gemmepi__estimated(value, gemmepi__larger(gemmepi__distance(gemmepi__as_stored(dtype, x.value + x.bound), value),
+    gemmepi__distance(gemmepi__as_stored(dtype, x.value - x.bound), value)));
+}
+
+static gemmepi__estimate gemmepi__estimate_one(const gemmepi__precision *p, int op, gemmepi__estimate x) {
+  const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+  double units = 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32), value = row->host(x.value), moved;
+  if (row->traits & GEMMEPI__WAVES)
+    moved = x.bound < 2 ? x.bound : 2;
+  else
+    moved = gemmepi__moves(row->host, value, x);
+  return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, units) +
+    (value == 0 && x.value != 0 && units > 0 && !p->values_only ? p->smallest : 0));
+}
+
+/* Whether nothing is rounded off. */
+static int gemmepi__is_exact(int op, double x, double y, double value) {
+  y = op == GEMMEPI__OP_SUB ? -y : y;
+  switch (op) {
+  case GEMMEPI__OP_ADD:
+  case GEMMEPI__OP_SUB:
+    return value - x == y && value - y == x;
+  case GEMMEPI__OP_MUL:
+    return fma(x, y, -value) == 0 && (value != 0 || x == 0 || y == 0);
+  case GEMMEPI__OP_DIV:
+    return fma(value, y, -x) == 0 && (value != 0 || x == 0);
+  default:
+    return 0;
+  }
+}
+
+/* Arithmetic of numbers, each rounded. */
+static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *p, int op,
+  gemmepi__estimate x, gemmepi__estimate y, gemmepi__estimate z) {
+  const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+  double value, moved = x.bound + y.bound;
+  switch (op) {
+  case GEMMEPI__OP_ADD:
+    value = x.value + y.value;
+    break;
+  case GEMMEPI__OP_SUB:
+    value = x.value - y.value;
+    break;
+  case GEMMEPI__OP_MUL:
+    value = x.value * y.value;
+    moved = gemmepi__bound_of_product(x, y);
+    break;
+  case GEMMEPI__OP_DIV:
+    value = x.value / y.value;
+    moved = y.bound > 0 && gemmepi__may_be_0(y) ? HUGE_VAL
+        : gemmepi__moves_of_two(gemmepi__divide, value, x, y);
+    break;
+  case GEMMEPI__OP_FMA:
+    value = fma(x.value, y.value, z.value);
+    moved = gemmepi__bound_of_product(x, y) + z.bound;
+    break;
+  case GEMMEPI__OP_POW:
+    value = pow(x.value, y.value);
+    moved = gemmepi__moves_of_pow(value, x, y);
+    break;
+  default: /* MOD */
+    value = fmod(x.value, y.value);
+    moved = gemmepi__moves_of_mod(x, y);
+  }
+  if (moved == 0 && !p->values_only && (p->is_f64 || gemmepi__f32_holds(value)) && gemmepi__is_exact(op, x.value, y.value, value))
+    return gemmepi__estimated(value, 0);
+  return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
+}
+
+static gemmepi__estimate gemmepi__estimate_order(int op, gemmepi__estimate x, gemmepi__estimate y, gemmepi__estimate z) {
+  double bound = gemmepi__larger(x.bound, y.bound);
+  if (op == GEMMEPI__OP_MIN)
+    return gemmepi__estimated(gemmepi__min_of(x.value, y.value), bound);
+  if (op == GEMMEPI__OP_MAX)
+    return gemmepi__estimated(gemmepi__max_of(x.value, y.value), bound);
+  return gemmepi__estimated(gemmepi__min_of(gemmepi__max_of(x.value, y.value), z.value), gemmepi__larger(bound, z.bound));
+}
+
+/* Of results in I32: modulo 2^32. */
+static gemmepi__estimate gemmepi__estimate_whole(int op, double x, double y) {
+  uint32_t a = (uint32_t)gemmepi__wrap(x), b = (uint32_t)gemmepi__wrap(y), out;
+  switch (op) {
+  case GEMMEPI__OP_ADD:
+    out = a + b;
+    break;
+  case GEMMEPI__OP_SUB:
+    out = a - b;
+    break;
+  case GEMMEPI__OP_MUL:
+    out = a * b;
+    break;
+  default: /* NEG */
+    out = 0u - a;
+  }
+  return gemmepi__estimated(gemmepi__signed(out), 0);
+}
+
+/* >>nodes */
+
+typedef struct gemmepi__evaluation {
+  const gemmepi__formula *formula;
+  const gemmepi__unit *unit;
+  gemmepi__precision precision;
+  gemmepi__estimate *values; /* two of each node */
+} gemmepi__evaluation;
+
+/* A whole number: of the index or the operand, or the half of one. */
+static int64_t gemmepi__whole_at(const gemmepi__evaluation *e, int node, int member) {
+  const gemmepi__node *n = &e->formula->nodes[node];
+  if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
+    return gemmepi__whole_at(e, n->args[0], n->op == GEMMEPI__OP_SECOND);
+  if (n->op == GEMMEPI__OP_NUMBER)
+    return (int64_t)n->number;
+  if (gemmepi__members(e->formula, n->width) == 1)
+    member = 0;
+  if (n->type != GEMMEPI__OF_WHOLE) /* with results in I32 */
+    return gemmepi__wrap(e->values[2 * node + member].value);
+  if (n->op == GEMMEPI__OP_OPERAND)
+    return e->unit->whole[n->place][member];
+  return n->place == GEMMEPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
+}
+
+static gemmepi__estimate gemmepi__estimate_whole_comparison(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
+  int64_t x = gemmepi__whole_at(e, n->args[0], member), y = gemmepi__whole_at(e, n->args[1], member);
+  double out = 0;
+  gemmepi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
+  return gemmepi__estimated(out, 0);
+}
+
+/* A number that the accumulator must hold: of whole numbers that are large and of the formula's own. */
+static gemmepi__estimate gemmepi__as_accumulator(const gemmepi__evaluation *e, double x) {
+  if (e->formula->accumulator == GEMMEPI_I32)
+    return gemmepi__estimated(gemmepi__wrap(x), 0);
+  return gemmepi__estimated(x, e->precision.is_f64 || gemmepi__f32_holds(x) ? 0 : gemmepi__rounding(&e->precision, x, 1));
+}
+
+static gemmepi__estimate gemmepi__estimate_leaf(const gemmepi__evaluation *e, int node, int member) {
+  const gemmepi__node *n = &e->formula->nodes[node];
+  int64_t whole;
+  if (n->op == GEMMEPI__OP_NUMBER)
+    return gemmepi__as_accumulator(e, n->number);
+  if (n->op == GEMMEPI__OP_VALUE)
+    return e->unit->value[member];
+  if (n->type != GEMMEPI__OF_WHOLE)
+    return e->unit->operands[n->place][member];
+  whole = gemmepi__whole_at(e, node, member);
+  if (e->formula->accumulator == GEMMEPI_I32)
+    return gemmepi__estimated(gemmepi__signed((uint32_t)(uint64_t)whole), 0);
+  /* (double) rounds beyond 2^53 */
+  return gemmepi__estimated((double)whole, gemmepi__f32_holds((double)whole) &&
+    whole < ((int64_t)1 << 53) && whole > -((int64_t)1 << 53) ? 0 : gemmepi__rounding(&e->precision, (double)whole, 1));
+}
+
+/* The member of an argument that one of a node is made of. */
+static gemmepi__estimate gemmepi__argument(const gemmepi__evaluation *e, const gemmepi__node *n, int a, int member) {
+  static const gemmepi__estimate none = {0, 0};
+  int node = n->args[a];
+  if (node < 0)
+    return none;
+  if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
+    member = n->op == GEMMEPI__OP_SECOND;
+  else if (gemmepi__members(e->formula, e->formula->nodes[node].width) == 1)
+    member = 0;
+  return e->values[2 * node + member];
+}
+
+static gemmepi__estimate gemmepi__estimate_uniform(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
+  int64_t row = e->unit->indices[GEMMEPI__INDEX_ROW], column = e->unit->column[member];
+  int exchanged = e->formula->exchanged;
+  return gemmepi__estimated(gemmepi__uniform(gemmepi__whole_at(e, n->args[0], 0),
+    (uint32_t)(uint64_t)gemmepi__whole_at(e, n->args[1], 0), exchanged ? row : column, exchanged ? column : row,
+    e->unit->indices[GEMMEPI__INDEX_ITEM]), 0);
+}
+
+static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
+  gemmepi__estimate x = gemmepi__argument(e, n, 0, member), y = gemmepi__argument(e, n, 1, member),
+        z = gemmepi__argument(e, n, 2, member);
+  if (gemmepi__is_exact_comparison(e->formula, n))
+    return gemmepi__estimate_whole_comparison(e, n, member);
+  if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GEMMEPI__OP_ADD && n->op <= GEMMEPI__OP_NEG)
+    return gemmepi__estimate_whole(n->op, x.value, y.value);
+  switch (n->op) {
+  case GEMMEPI__OP_SELECT:
+    return gemmepi__estimate_selection(x, y, z);
+  case GEMMEPI__OP_OR:
+  case GEMMEPI__OP_AND:
+  case GEMMEPI__OP_NOT:
+    return gemmepi__estimate_truth(n->op, x, y);
+  case GEMMEPI__OP_NEG:
+    return gemmepi__estimated(-x.value, x.bound);
+  case GEMMEPI__OP_ABS:
+    return gemmepi__estimated(fabs(x.value), x.bound);
+  case GEMMEPI__OP_ISNAN:
+    return gemmepi__estimated(x.value != x.value, x.bound > DBL_MAX);
+  case GEMMEPI__OP_ROUNDED:
+    return gemmepi__estimate_rounded(e->formula->d, x);
+  case GEMMEPI__OP_UNIFORM:
+    return gemmepi__estimate_uniform(e, n, member);
+  case GEMMEPI__OP_ACTIVATE:
+  case GEMMEPI__OP_DERIVE:
+    return gemmepi__estimate_activation(&e->precision, n, x, y);
+  case GEMMEPI__OP_BOTH:
+    return member ? y : x;
+  case GEMMEPI__OP_FIRST:
+  case GEMMEPI__OP_SECOND:
+    return x;
+  case GEMMEPI__OP_MIN:
+  case GEMMEPI__OP_MAX:
+  case GEMMEPI__OP_CLAMP:
+    return gemmepi__estimate_order(n->op, x, y, z);
+  default:
+    if (n->op <= GEMMEPI__OP_GE)
+      return gemmepi__estimate_comparison(n->op, x, y);
+    if (gemmepi__operation_of(n->op)->host)
+      return gemmepi__estimate_one(&e->precision, n->op, x);
+    return gemmepi__estimate_arithmetic(&e->precision, n->op, x, y, z);
+  }
+}
+
+/* Fills in values, two of each node (the second of one that has a single member is not written). Of an output of the formula its
+ values are those of its node: what is rounded once when stored, or goes into the reduction. */
+static void gemmepi__evaluate(const gemmepi__formula *formula, const gemmepi__unit *unit, gemmepi__estimate *values) {
+  gemmepi__evaluation e;
+  int node, member;
+  e.formula = formula;
+  e.unit = unit;
+  e.precision = gemmepi__precision_of(formula);
+  e.precision.values_only = unit->values_only;
+  e.values = values;
+  for (node = 0; node < formula->node_count; node++)
+    for (member = 0; member < gemmepi__members(formula, formula->nodes[node].width); member++)
+      values[2 * node + member] = formula->nodes[node].op < GEMMEPI__LEAVES
+        ? gemmepi__estimate_leaf(&e, node, member)
+        : gemmepi__estimate_operation(&e, &formula->nodes[node], member);
+}
+
+/* Of an output (a place among formula.operands) in a unit. */
+static gemmepi__estimate gemmepi__output_value(const gemmepi__formula *formula,
+  const gemmepi__estimate *values, int output, int member) {
+  int node = formula->operands[output].node;
+  return values[2 * node + (gemmepi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
+}
+#endif
+#endif
 
 /* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
 
@@ -5982,6 +6901,282 @@ static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
       name);
   return GEMMEPI_OK;
 }
+/* How a tensor of a product lies in memory, and the rules for one that say nothing about others. */
+
+/* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
+typedef struct gemmepi__view {
+  int32_t dtype;
+  int32_t transposed;
+  int32_t bits; /* of one element: 1 for RELU's mask */
+  int32_t written;
+  int32_t alignment; /* bytes that every pointer is a multiple of */
+  int32_t scale; /* a gemmepi_scale_mode, of A to RESIDUAL */
+  int64_t lines, length, ld, batch_stride;
+  int64_t bytes; /* from the pointer to the last byte used, whole batch */
+} gemmepi__view;
+
+/* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
+#define GEMMEPI__MAX_ELEMENTS ((int64_t)1 << 56)
+
+/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS, or one is -1 already. */
+static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
+  if (count < 0 || stride < 0 || rest < 0 || rest > GEMMEPI__MAX_ELEMENTS ||
+    (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
+    return -1;
+  return count * stride + rest;
+}
+
+static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
+  if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name, (long long)size,
+      size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
+  return GEMMEPI_OK;
+}
+
+/* Fills in ld and checks every rule of a view that says nothing about other tensors. */
+static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name, int64_t batch) {
+  int64_t given_ld = view->ld, item, end;
+  int mask = view->bits == 1;
+  const char *unit = mask ? "bits" : "elements";
+  if (view->ld < 0 || view->batch_stride < 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
+      view->ld < 0 ? "ld" : "batch_stride", (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+  if (view->ld == 0)
+    view->ld = view->length ? view->length : 1;
+  if (mask && given_ld == 0)
+    view->ld = (view->ld + 127) / 128 * 128;
+  if (mask && (view->ld % 128 || view->batch_stride % 128))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
+      view->ld % 128 ? "ld" : "batch_stride", (long long)(view->ld % 128 ? view->ld : view->batch_stride));
+  if (view->ld < view->length)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+      (long long)view->ld, (long long)view->length, unit);
+  item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
+  end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
+  if (end < 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
+      unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
+  view->bytes = (end * view->bits + 7) / 8;
+  /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
+  if (view->lines <= 1 || view->length == 0)
+    view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
+  if (view->ld == 0)
+    view->ld = mask ? 128 : 1;
+  if (batch <= 1 || item == 0)
+    view->batch_stride = 0;
+  return GEMMEPI_OK;
+}
+
+/* Items of an output may follow one another or be interleaved line by line, but never share memory. */
+static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
+  int64_t item;
+  int follow, interleaved;
+  if (batch <= 1 || view->lines == 0 || view->length == 0)
+    return GEMMEPI_OK;
+  item = gemmepi__offset(view->lines - 1, view->ld, view->length);
+  follow = view->batch_stride >= item;
+  interleaved = view->batch_stride >= view->length &&
+        view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
+  if (follow || interleaved)
+    return GEMMEPI_OK;
+  if (view->bits == 1)
+    item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
+    name, (long long)view->batch_stride, (long long)batch, (long long)item);
+}
+#ifndef GEMMEPI_NO_FORMULA
+/* The formula of a product: parsed for its row-major problem, its operands placed and checked. */
+
+/* What a problem points to. Immutable once made, but for what the context that keeps it counts. It is of two blocks of memory: this, and
+ the formula's. */
+typedef struct gemmepi__kept_formula {
+  gemmepi__placed_formula placed;
+  gemmepi__view views[GEMMEPI__FORMULA_OPERANDS]; /* of all but NUMBERs, row-major, a vector as one line */
+  uint8_t is_halved[GEMMEPI__FORMULA_OPERANDS]; /* inputs that are read through left, right, even or odd */
+  gemmepi__formula *owned; /* placed.formula, to be freed */
+  struct gemmepi__kept_formula *next; /* of those that the context keeps */
+  uint64_t hash;
+  long references;
+} gemmepi__kept_formula;
+
+static void gemmepi__delete_formula(const gemmepi_allocator *allocator, gemmepi__kept_formula *kept) {
+  if (!kept)
+    return;
+  gemmepi__delete(allocator, kept->owned);
+  gemmepi__delete(allocator, kept);
+}
+
+static void gemmepi__note_halves(gemmepi__kept_formula *kept) {
+  const gemmepi__formula *formula = kept->placed.formula;
+  uint8_t below[GEMMEPI__GRAPH_NODES] = {0};
+  int i, a;
+  for (i = formula->node_count - 1; i >= 0; i--) {
+    const gemmepi__node *node = &formula->nodes[i];
+    int halves = below[i] || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND;
+    if (below[i] && node->op == GEMMEPI__OP_OPERAND)
+      kept->is_halved[node->place] = 1;
+    for (a = 0; a < 3 && halves; a++)
+      if (node->args[a] >= 0)
+        below[node->args[a]] = 1;
+  }
+}
+
+/* The formula of desc in memory of the allocator, for a product whose accumulator and D have these types, or the sentence. */
+static gemmepi_status gemmepi__make_formula(const gemmepi_allocator *allocator,
+  const gemmepi_matmul_desc *desc, int accumulator, gemmepi_dtype d, gemmepi__kept_formula **result) {
+  gemmepi__kept_formula *kept;
+  gemmepi__formula *formula;
+  gemmepi__formula_desc from;
+  gemmepi_status status;
+  memset(&from, 0, sizeof from);
+  from.text = desc->formula;
+  from.operands = desc->operands;
+  from.operand_count = desc->operand_count;
+  from.value = desc->formula_value;
+  from.result = desc->formula_result;
+  from.exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
+  from.accumulator = (gemmepi_dtype)accumulator;
+  from.d = d;
+  status = gemmepi__parse_formula(allocator, &from, &formula);
+  if (status)
+    return status;
+  kept = (gemmepi__kept_formula *)gemmepi__new(allocator, sizeof *kept);
+  if (!kept) {
+    gemmepi__delete(allocator, formula);
+    return GEMMEPI_OUT_OF_MEMORY;
+  }
+  kept->placed.formula = kept->owned = formula;
+  gemmepi__note_halves(kept);
+  *result = kept;
+  return GEMMEPI_OK;
+}
+
+/* How many columns something of that width has. */
+static int64_t gemmepi__columns_of_width(int64_t n, int width) {
+  return width == GEMMEPI_WIDTH_HALF ? n / 2 : width == GEMMEPI_WIDTH_DOUBLE ? 2 * n : n;
+}
+
+/* D's columns, where the product has n. */
+static int64_t gemmepi__d_columns(const gemmepi__kept_formula *kept, int64_t n) {
+  return gemmepi__columns_of_width(n, kept->placed.formula->operands[GEMMEPI__RESULT].width);
+}
+
+/* Whether D is stored. */
+static int gemmepi__stores_d(const gemmepi__kept_formula *kept) {
+  return kept->placed.formula->operands[GEMMEPI__RESULT].used;
+}
+
+static int64_t gemmepi__least_of(int64_t extent, int64_t period) {
+  return period && period < extent ? period : extent;
+}
+
+/* The extents of an operand, of which periods leave what one table has. */
+static void gemmepi__lay_out_operand(gemmepi__kept_formula *kept, int i, int64_t given_ld) {
+  const gemmepi__placed_formula *placed = &kept->placed;
+  const gemmepi__formula_operand *operand = &placed->formula->operands[i];
+  const gemmepi__placed_operand *place = &placed->operands[i];
+  gemmepi__view *view = &kept->views[i];
+  int64_t columns = gemmepi__columns_of_width(placed->columns, operand->width);
+  view->dtype = operand->dtype;
+  view->bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)operand->dtype)->size);
+  view->alignment = view->bits / 8;
+  view->written = operand->output;
+  view->lines = operand->kind == GEMMEPI_FULL ? gemmepi__least_of(placed->rows, place->row_period) : 1;
+  view->length = operand->kind == GEMMEPI_PER_ROW  ? gemmepi__least_of(placed->rows, place->row_period)
+        : operand->kind == GEMMEPI_SCALAR ? 1
+        : gemmepi__least_of(columns, place->column_period);
+  view->ld = given_ld                                                ? given_ld
+       : place->column_period && operand->kind == GEMMEPI_FULL ? place->column_period
+        : 0;
+  view->batch_stride = place->batch_stride;
+}
+
+/* An output covers the batch with one item where it is along D's lines or one number; a place among rows would not say of which item. */
+static int gemmepi__may_cover_batch(const gemmepi__formula_operand *operand) {
+  return (operand->kind == GEMMEPI_PER_COLUMN || operand->kind == GEMMEPI_SCALAR) &&
+     gemmepi__reductions[operand->reduction].op != GEMMEPI__REDUCE_ARGMAX;
+}
+
+static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept, const gemmepi_operand *given, int i) {
+  const gemmepi__formula *formula = kept->placed.formula;
+  const gemmepi__formula_operand *operand = &formula->operands[i];
+  gemmepi__placed_operand *place = &kept->placed.operands[i];
+  gemmepi__view *view = &kept->views[i];
+  char name[32];
+  gemmepi_status status;
+  if (operand->kind == GEMMEPI_NUMBER)
+    return GEMMEPI_OK;
+  place->row_period = formula->exchanged ? given->column_period : given->row_period;
+  place->column_period = formula->exchanged ? given->row_period : given->column_period;
+  place->batch_stride = given->batch_stride;
+  place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
+  place->amax = given->amax;
+  gemmepi__lay_out_operand(kept, i, given->ld);
+  snprintf(name, sizeof name, "operands[%d]", i);
+  status = gemmepi__check_view(view, name, kept->placed.items);
+  if (!status && operand->output && (view->batch_stride || !gemmepi__may_cover_batch(operand)))
+    status = gemmepi__check_output(view, name, kept->placed.items);
+  if (status)
+    return gemmepi__fail(status, "%s (the formula calls it %s)", gemmepi__error_text, given->name);
+  place->ld = view->ld;
+  place->batch_stride = view->batch_stride;
+  return GEMMEPI_OK;
+}
+
+/* Extents of the row-major problem; d is D's view. */
+static gemmepi_status gemmepi__place_formula(gemmepi__kept_formula *kept, const gemmepi_matmul_desc *desc,
+  const int64_t extents[4], const gemmepi__view *d) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  kept->placed.rows = extents[0];
+  kept->placed.columns = extents[1];
+  kept->placed.depth = extents[2];
+  kept->placed.items = extents[3];
+  kept->placed.operands[GEMMEPI__RESULT].ld = d->ld;
+  kept->placed.operands[GEMMEPI__RESULT].batch_stride = d->batch_stride;
+  kept->placed.operands[GEMMEPI__RESULT].scale = d->scale != 0;
+  kept->placed.operands[GEMMEPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
+  for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
+    status = gemmepi__place_formula_operand(kept, &desc->operands[i], i);
+  return status;
+}
+
+/* Whether an output has an element though D may have none: a reduction over nothing. */
+static int gemmepi__reduces_nothing(const gemmepi__kept_formula *kept) {
+  const gemmepi__formula *formula = kept->placed.formula;
+  int i;
+  for (i = 0; i < formula->operand_count; i++)
+    if (formula->operands[i].output && kept->views[i].bytes)
+      return 1;
+  return 0;
+}
+
+/* >>keeping: equal formulas of a context are one */
+
+/* Bytes of nodes and names. */
+static size_t gemmepi__rest_of_formula(const gemmepi__formula *formula) {
+  return formula->size - (size_t)((const char *)formula->nodes - (const char *)formula);
+}
+
+static uint64_t gemmepi__hash_formula(const gemmepi__kept_formula *kept) {
+  const gemmepi__formula *formula = kept->placed.formula;
+  size_t head = offsetof(gemmepi__placed_formula, rows), fields = offsetof(gemmepi__formula, nodes);
+  uint64_t hash = gemmepi__hash((const char *)&kept->placed + head, sizeof kept->placed - head);
+  hash = gemmepi__hash_word(hash, gemmepi__hash(formula, fields));
+  return gemmepi__hash_word(hash, gemmepi__hash(formula->nodes, gemmepi__rest_of_formula(formula)));
+}
+
+static int gemmepi__same_formula(const gemmepi__kept_formula *x, const gemmepi__kept_formula *y) {
+  const gemmepi__formula *f = x->placed.formula, *g = y->placed.formula;
+  size_t head = offsetof(gemmepi__placed_formula, rows), fields = offsetof(gemmepi__formula, nodes);
+  return x->hash == y->hash && f->size == g->size && memcmp(f, g, fields) == 0 &&
+     memcmp(f->nodes, g->nodes, gemmepi__rest_of_formula(f)) == 0 &&
+     memcmp((const char *)&x->placed + head, (const char *)&y->placed + head, sizeof x->placed - head) == 0;
+}
+#endif
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
 
 /* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
@@ -6155,6 +7350,8 @@ typedef struct gemmepi__scaled_params {
   unsigned tiles[2];
   int rank; /* 2 at least */
 } gemmepi__scaled_params;
+#ifndef GEMMEPI_NO_FORMULA
+#endif
 
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
  names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
@@ -6199,18 +7396,6 @@ static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
 #define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
 static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
-/* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
-typedef struct gemmepi__view {
-  int32_t dtype;
-  int32_t transposed;
-  int32_t bits; /* of one element: 1 for RELU's mask */
-  int32_t written;
-  int32_t alignment; /* bytes that every pointer is a multiple of */
-  int32_t scale; /* a gemmepi_scale_mode, of A to RESIDUAL */
-  int64_t lines, length, ld, batch_stride;
-  int64_t bytes; /* from the pointer to the last byte used, whole batch */
-} gemmepi__view;
-
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
   int64_t m, n, k, batch;
@@ -6226,6 +7411,7 @@ typedef struct gemmepi__problem {
   int32_t count; /* of the operands that it has */
   int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
   int32_t outputs; /* how many of them are written */
+  struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
   gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
@@ -6290,80 +7476,23 @@ static int gemmepi__is_empty(const gemmepi__problem *problem) {
 
 /* Whether nothing has an element that a run would write: an empty D may still have sums over no rows, or of an operand. */
 static int gemmepi__writes_nothing(const gemmepi__problem *problem) {
-  return gemmepi__is_empty(problem) && problem->views[GEMMEPI__BIAS_GRAD].bytes == 0;
+  if (!gemmepi__is_empty(problem) || problem->views[GEMMEPI__BIAS_GRAD].bytes)
+    return 0;
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return !gemmepi__reduces_nothing(problem->formula);
+#endif
+  return 1;
 }
 
-/* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
-#define GEMMEPI__MAX_ELEMENTS ((int64_t)1 << 56)
-
-/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS, or one is -1 already. */
-static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
-  if (count < 0 || stride < 0 || rest < 0 || rest > GEMMEPI__MAX_ELEMENTS ||
-    (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
-    return -1;
-  return count * stride + rest;
-}
-
-static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
-  if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name, (long long)size,
-      size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
-  return GEMMEPI_OK;
-}
-
-/* Fills in ld and checks every rule of a view that says nothing about other tensors. */
-static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name, int64_t batch) {
-  int64_t given_ld = view->ld, item, end;
-  int mask = view->bits == 1;
-  const char *unit = mask ? "bits" : "elements";
-  if (view->ld < 0 || view->batch_stride < 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-      view->ld < 0 ? "ld" : "batch_stride", (long long)(view->ld < 0 ? view->ld : view->batch_stride));
-  if (view->ld == 0)
-    view->ld = view->length ? view->length : 1;
-  if (mask && given_ld == 0)
-    view->ld = (view->ld + 127) / 128 * 128;
-  if (mask && (view->ld % 128 || view->batch_stride % 128))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
-      view->ld % 128 ? "ld" : "batch_stride", (long long)(view->ld % 128 ? view->ld : view->batch_stride));
-  if (view->ld < view->length)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
-      (long long)view->ld, (long long)view->length, unit);
-  item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
-  end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
-  if (end < 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
-      unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
-  view->bytes = (end * view->bits + 7) / 8;
-  /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
-  if (view->lines <= 1 || view->length == 0)
-    view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
-  if (view->ld == 0)
-    view->ld = mask ? 128 : 1;
-  if (batch <= 1 || item == 0)
-    view->batch_stride = 0;
-  return GEMMEPI_OK;
-}
-
-/* Items of an output may follow one another or be interleaved line by line, but never share memory. */
-static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
-  int64_t item;
-  int follow, interleaved;
-  if (batch <= 1 || view->lines == 0 || view->length == 0)
-    return GEMMEPI_OK;
-  item = gemmepi__offset(view->lines - 1, view->ld, view->length);
-  follow = view->batch_stride >= item;
-  interleaved = view->batch_stride >= view->length &&
-        view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
-  if (follow || interleaved)
-    return GEMMEPI_OK;
-  if (view->bits == 1)
-    item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
-    name, (long long)view->batch_stride, (long long)batch, (long long)item);
+/* Whether D is not stored, for the formula assigns others alone. */
+static int gemmepi__lacks_d(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  return problem->formula && !gemmepi__stores_d(problem->formula);
+#else
+  (void)problem;
+  return 0;
+#endif
 }
 
 /* The types that a tensor beside a and b may have: bit 1 << dtype. */
@@ -6746,6 +7875,41 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
   return GEMMEPI_OK;
 }
 
+static int gemmepi__is_given_matrix(const gemmepi_matrix *matrix) {
+  return matrix->dtype || matrix->transposed || matrix->ld || matrix->batch_stride || matrix->scale.mode ||
+     matrix->scale.batch_stride;
+}
+
+/* What a desc without a formula leaves 0, and one with a formula. */
+static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *desc) {
+  const char *other = desc->operands         ? "operands"
+        : desc->operand_count  ? "operand_count"
+        : desc->formula_value  ? "formula_value"
+        : desc->formula_result ? "formula_result"
+        : NULL;
+  if (!desc->formula && other)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other, GEMMEPI__UNINITIALISED);
+  if (!desc->formula)
+    return GEMMEPI_OK;
+  if (desc->epilogue)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.epilogue is 0x%llx beside desc.formula, which says all that an epilogue does: leave it 0",
+      (gemmepi__ull)desc->epilogue);
+  other = gemmepi__is_given_matrix(&desc->aux)                    ? "aux"
+      : gemmepi__is_given_matrix(&desc->residual)             ? "residual"
+      : desc->bias.dtype || desc->bias.batch_stride           ? "bias"
+      : desc->bias_grad.dtype || desc->bias_grad.batch_stride ? "bias_grad"
+        : NULL;
+  if (other)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 beside desc.formula, which has operands instead: leave it 0",
+      other);
+  if (desc->flags & GEMMEPI_ACCUMULATE)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.flags has ACCUMULATE beside desc.formula: it is not clear which comes first. To add D before it, "
+      "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
   gemmepi_status status = gemmepi__check_size("m", desc->m);
   if (!status)
@@ -6766,7 +7930,9 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
   if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
       (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
-  status = gemmepi__check_epilogue(desc->epilogue);
+  status = gemmepi__check_beside_formula(desc);
+  if (!status)
+    status = gemmepi__check_epilogue(desc->epilogue);
   if (!status)
     status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
   return status ? status : gemmepi__check_accumulation(desc);
@@ -6778,19 +7944,132 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
   problem->count = problem->outputs = 0;
   for (written = 1; written >= 0; written--)
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-      if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {
+      if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written &&
+        !(operand == GEMMEPI__D && gemmepi__lacks_d(problem))) {
         problem->used |= 1u << operand;
         problem->list[problem->count++] = (int8_t)operand;
         problem->outputs += written;
       }
 }
 
-/* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
-static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment, gemmepi__problem *problem) {
-  gemmepi_matrix c;
-  gemmepi_dtype d;
+/* >>formulas */
+
+#ifndef GEMMEPI_NO_FORMULA
+/* What D cannot have where the formula does not assign it. */
+static gemmepi_status gemmepi__check_without_d(const gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
+  const char *what = desc->flags & GEMMEPI_AMAX_D ? "flags has AMAX_D"
+        : desc->d.scale.mode         ? "d.scale.mode is given"
+        : desc->d.ld                 ? "d.ld is given"
+        : desc->d.batch_stride       ? "d.batch_stride is given"
+        : NULL;
+  if (!gemmepi__lacks_d(problem) || !what)
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
+    desc->formula_result ? desc->formula_result : "d");
+}
+#endif
+
+/* The formula, for the types that the problem has, and the columns of D along the bias. */
+static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+  const gemmepi_allocator *allocator, int64_t *result) {
+#ifdef GEMMEPI_NO_FORMULA
+  (void)problem, (void)allocator, (void)result;
+  if (desc->formula)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
+      "(GEMMEPI_NO_FORMULA)");
+  return GEMMEPI_OK;
+#else
+  int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
+  gemmepi_dtype d = desc->d.dtype ? desc->d.dtype : desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
   gemmepi_status status;
-  int64_t along, result; /* the extents along the bias of the product and of D */
+  if (!desc->formula)
+    return GEMMEPI_OK;
+  status = gemmepi__check_side_dtype(problem, GEMMEPI__D, d);
+  if (!status)
+    status = gemmepi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
+  if (!status)
+    status = gemmepi__check_formula_extents(problem->formula->placed.formula, by_rows ? desc->m : desc->n,
+      by_rows ? desc->n : desc->m, problem->batch);
+  if (!status)
+    *result = gemmepi__d_columns(problem->formula, *result);
+  return status;
+#endif
+}
+
+/* Its operands, once the row-major problem is there. */
+static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
+#ifdef GEMMEPI_NO_FORMULA
+  (void)problem, (void)desc;
+  return GEMMEPI_OK;
+#else
+  int64_t extents[4];
+  gemmepi_status status;
+  if (!problem->formula)
+    return GEMMEPI_OK;
+  extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
+  status = gemmepi__check_without_d(problem, desc);
+  return status ? status
+        : gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
+#endif
+}
+
+static void gemmepi__free_formula(gemmepi__problem *problem, const gemmepi_allocator *allocator) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__delete_formula(allocator, problem->formula);
+#else
+  (void)allocator;
+#endif
+  problem->formula = NULL;
+}
+
+/* >>desc to problem */
+
+/* C as desc has it, with what it leaves to D. */
+static gemmepi_status gemmepi__take_c(gemmepi__problem *problem, const gemmepi_matmul_desc *desc, int is_as_d) {
+  gemmepi_matrix c = desc->c;
+  gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
+  if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && is_as_d) {
+    c.ld = problem->views[GEMMEPI__D].ld;
+    c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
+  } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+    c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
+  }
+  return gemmepi__take_matrix(problem, GEMMEPI__C, &c,
+    desc->flags & GEMMEPI_ACCUMULATE ? d : gemmepi__default_dtype(GEMMEPI__C, d), desc->m, desc->n, desc->order);
+}
+
+/* All but what says nothing about others. along: the extents along the bias of the product; result: and of D. */
+static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+  const gemmepi_allocator *allocator, int64_t along, int64_t result) {
+  gemmepi_matrix d = desc->d;
+  gemmepi_status status = gemmepi__take_operands(problem, desc);
+  if (!status)
+    status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
+  if (!status)
+    status = gemmepi__take_formula(problem, desc, allocator, &result);
+  if (!status && gemmepi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
+    d.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
+  if (!status)
+    status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+  if (!status)
+    status = gemmepi__take_c(problem, desc, result == along);
+  if (!status)
+    status = gemmepi__take_epilogue(problem, desc, along);
+  if (!status)
+    status = gemmepi__check_outputs(problem);
+  if (status)
+    return status;
+  if (desc->order == GEMMEPI_COLUMN_MAJOR)
+    gemmepi__fold_column_major(problem);
+  return gemmepi__finish_formula(problem, desc);
+}
+
+/* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
+ memory of the allocator, to be given to gemmepi__free_formula. */
+static gemmepi_status gemmepi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc, size_t alignment,
+  gemmepi__problem *problem) {
+  gemmepi_status status;
+  int64_t along, result;
   memset(problem, 0, sizeof *problem);
   if (!desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
@@ -6811,35 +8090,20 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   if (result < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; with GATED it counts both halves and must be even",
       desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-  status = gemmepi__take_operands(problem, desc);
-  if (!status)
-    status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
-  if (!status)
-    status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+  status = gemmepi__take_tensors(problem, desc, allocator, along, result);
   if (status)
-    return status;
-  c = desc->c;
-  d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-  if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && result == along) {
-    c.ld = problem->views[GEMMEPI__D].ld;
-    c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
-  } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
-    c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
-  }
-  status = gemmepi__take_matrix(
-    problem, GEMMEPI__C, &c, desc->flags & GEMMEPI_ACCUMULATE ? d : gemmepi__default_dtype(GEMMEPI__C, d),
-    desc->m, desc->n, desc->order);
-  if (!status)
-    status = gemmepi__take_epilogue(problem, desc, along);
-  if (!status)
-    status = gemmepi__check_outputs(problem);
-  if (status)
-    return status;
-  if (desc->order == GEMMEPI_COLUMN_MAJOR)
-    gemmepi__fold_column_major(problem);
-  gemmepi__list_operands(problem);
-  return GEMMEPI_OK;
+    gemmepi__free_formula(problem, allocator);
+  else
+    gemmepi__list_operands(problem);
+  return status;
 }
+
+#ifndef GEMMEPI_NO_LINEAR
+/* The same of a desc that has no formula. */
+static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment, gemmepi__problem *problem) {
+  return gemmepi__normalise_in(NULL, desc, alignment, problem);
+}
+#endif
 
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
 
@@ -6874,14 +8138,18 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc, gemmepi_epilogue_needs *needs) {
+  gemmepi_allocator allocator;
   gemmepi__problem problem;
   gemmepi_status status;
   if (!needs)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
   memset(needs, 0, sizeof *needs);
-  status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+  allocator = gemmepi__default_allocator();
+  status = gemmepi__normalise_in(&allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
   if (!status)
     gemmepi__fill_needs(&problem, needs);
+  if (!status)
+    gemmepi__free_formula(&problem, &allocator);
   return status;
 }
 /* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
@@ -7204,6 +8472,12 @@ typedef struct gemmepi__arguments {
   double alpha, beta; /* 1 and 0 where they lie on the device */
   const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
   int uses_c;
+#ifndef GEMMEPI_NO_FORMULA
+  void *const *operands; /* of a formula; set by gemmepi__take_formula_arguments, else undefined */
+  const float *const *operand_scales;
+  void *const *operand_amax;
+  double numbers[GEMMEPI__FORMULA_OPERANDS];
+#endif
 } gemmepi__arguments;
 
 #define GEMMEPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
@@ -7251,6 +8525,11 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
   if (operand >= GEMMEPI__SCALE_A && operand < GEMMEPI__AMAX_D && (problem->used >> (operand - GEMMEPI__SCALE_A) & 1))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
       argument, pointer ? "given" : "NULL", argument + strlen("scale_"), pointer ? "NONE" : "not NONE");
+  if (operand == GEMMEPI__D && pointer)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.d is given, but desc.formula does not assign it: leave it NULL");
+  if (pointer && problem->formula)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula has operands instead: leave it NULL",
+      argument);
   if (operand <= GEMMEPI__D)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
   gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
@@ -7500,6 +8779,9 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
   gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
+  if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
+    status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
+      args->operands         ? "operands" : args->operand_scales ? "operand_scales" : "operand_amax");
   if (status)
     return status;
   gemmepi__take_pointers(problem, args, arguments->pointers);
@@ -7526,6 +8808,197 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
         (uintptr_t)args->bias_grad | 16;
   return (size_t)(bits & (~bits + 1));
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* The pointers of a formula's operands in one run, checked like all others. */
+
+/* What a run reads or writes, of whatever kind: where the operand stands among those of its kind. */
+typedef enum gemmepi__region_kind {
+  GEMMEPI__OF_PRODUCT_ITSELF,
+  GEMMEPI__OF_OPERANDS,
+  GEMMEPI__OF_SCALES,
+  GEMMEPI__OF_AMAX,
+  GEMMEPI__OF_SCALARS
+} gemmepi__region_kind;
+
+typedef struct gemmepi__region {
+  gemmepi__region_kind kind;
+  int place, written;
+  const void *pointer;
+  const gemmepi__view *view;
+} gemmepi__region;
+
+typedef struct gemmepi__regions {
+  int count;
+  gemmepi__region list[GEMMEPI__OPERANDS + 3 * GEMMEPI__FORMULA_OPERANDS + 2];
+} gemmepi__regions;
+
+static void gemmepi__name_region(const gemmepi__problem *problem, const gemmepi__region *region, char *name, size_t size) {
+  static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
+  const gemmepi__formula *formula = problem->formula->placed.formula;
+  if (region->kind == GEMMEPI__OF_PRODUCT_ITSELF || region->kind == GEMMEPI__OF_SCALARS)
+    snprintf(name, size, "args.%s", region->kind == GEMMEPI__OF_SCALARS ? gemmepi__scalar_names[region->place]
+      : gemmepi__argument_name(problem, region->place));
+  else
+    snprintf(name, size, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
+      formula->names + formula->operands[region->place].name);
+}
+
+/* Adds one of a formula's pointers, if it is there exactly where it is wanted. why: what wants it, and does not. */
+static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemmepi__regions *regions,
+  gemmepi__region region, int is_wanted, const char *const why[2]) {
+  char name[128];
+  int alignment = region.view->alignment;
+  if (region.view->bytes == 0 && !region.pointer)
+    return GEMMEPI_OK;
+  gemmepi__name_region(problem, &region, name, sizeof name);
+  if (is_wanted != (region.pointer != NULL))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given", why[!is_wanted]);
+  if (!is_wanted)
+    return GEMMEPI_OK;
+  if ((uintptr_t)region.pointer > (uintptr_t)-1 - (uintptr_t)region.view->bytes)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
+      region.pointer, (long long)region.view->bytes);
+  if ((uintptr_t)region.pointer & (uintptr_t)(alignment - 1))
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (the size of an element)", name,
+      region.pointer, alignment);
+  regions->list[regions->count++] = region;
+  return GEMMEPI_OK;
+}
+
+static gemmepi__region gemmepi__region_of(gemmepi__region_kind kind, int place, int written,
+  const void *pointer, const gemmepi__view *view) {
+  gemmepi__region region;
+  region.kind = kind;
+  region.place = place;
+  region.written = written;
+  region.pointer = pointer;
+  region.view = view;
+  return region;
+}
+
+static const gemmepi__view gemmepi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1, 1, 0, 4};
+static const gemmepi__view gemmepi__one_f64 = {GEMMEPI_F64, 0, 64, 0, 8, 0, 1, 1, 1, 0, 8};
+
+/* The tensor, the scale and the amax of an operand. */
+static gemmepi_status gemmepi__take_formula_operand(const gemmepi__problem *problem, gemmepi__arguments *arguments, int i,
+  gemmepi__regions *regions) {
+  static const char *const whys[3][2] = {
+    {"the formula has it", "no output of the formula depends on it: leave it NULL"},
+    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
+    {"desc has amax for it", "desc has no amax for it"}};
+  const gemmepi__formula_operand *operand = &problem->formula->placed.formula->operands[i];
+  const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+  int used = operand->used;
+  gemmepi_status status;
+  if (operand->kind == GEMMEPI_NUMBER)
+    status = gemmepi__add_region(problem, regions,
+      gemmepi__region_of(GEMMEPI__OF_OPERANDS, i, 0, arguments->operands[i], &gemmepi__one_f64), used, whys[0]);
+  else
+    status = gemmepi__add_region(problem, regions, gemmepi__region_of(GEMMEPI__OF_OPERANDS, i, operand->output,
+      arguments->operands[i], &problem->formula->views[i]), used, whys[0]);
+  if (!status)
+    status = gemmepi__add_region(problem, regions, gemmepi__region_of(GEMMEPI__OF_SCALES, i, 0,
+      arguments->operand_scales ? arguments->operand_scales[i] : NULL, &gemmepi__one_f32), place->scale && used, whys[1]);
+  if (!status)
+    status = gemmepi__add_region(problem, regions, gemmepi__region_of(GEMMEPI__OF_AMAX, i, 1,
+      arguments->operand_amax ? arguments->operand_amax[i] : NULL, &gemmepi__one_f32), place->amax && used, whys[2]);
+  return status;
+}
+
+/* A number is read now: its memory is the host's. */
+static gemmepi_status gemmepi__take_number(const gemmepi__problem *problem, gemmepi__arguments *arguments, int i) {
+  char name[128];
+  gemmepi__region region = gemmepi__region_of(GEMMEPI__OF_OPERANDS, i, 0, NULL, &gemmepi__one_f64);
+  memcpy(&arguments->numbers[i], arguments->operands[i], sizeof(double));
+  if (problem->accumulator != GEMMEPI_I32)
+    return GEMMEPI_OK;
+  gemmepi__name_region(problem, &region, name, sizeof name);
+  return gemmepi__check_whole(name + strlen("args."), arguments->numbers[i]);
+}
+
+/* Whether an input may be the output that begins where it does. */
+static int gemmepi__may_be_in_place(const gemmepi__problem *problem, const gemmepi__region *output,
+  const gemmepi__region *other) {
+  const gemmepi__placed_formula *placed = &problem->formula->placed;
+  int kind = output->kind == GEMMEPI__OF_OPERANDS ? placed->formula->operands[output->place].kind
+       : output->kind == GEMMEPI__OF_PRODUCT_ITSELF && output->place == GEMMEPI__D ? (int)GEMMEPI_FULL
+        : 0;
+  return other->kind == GEMMEPI__OF_OPERANDS && !other->written && kind == GEMMEPI_FULL &&
+     placed->formula->operands[other->place].kind == GEMMEPI_FULL &&
+     !placed->formula->operands[other->place].periods && !problem->formula->is_halved[other->place] &&
+     output->pointer == other->pointer && gemmepi__same_layout(problem, output->view, other->view);
+}
+
+static gemmepi_status gemmepi__check_regions(const gemmepi__problem *problem, const gemmepi__region *output,
+  const gemmepi__region *other) {
+  uintptr_t p = (uintptr_t)output->pointer, q = (uintptr_t)other->pointer;
+  char first[128], second[128];
+  int shares;
+  if (p + (uintptr_t)output->view->bytes <= q || q + (uintptr_t)other->view->bytes <= p ||
+    !output->view->bytes || !other->view->bytes || gemmepi__may_be_in_place(problem, output, other))
+    return GEMMEPI_OK;
+  shares = gemmepi__views_share(output->view, other->view, problem->batch, (int64_t)(q - p));
+  if (!shares)
+    return GEMMEPI_OK;
+  gemmepi__name_region(problem, output, first, sizeof first);
+  gemmepi__name_region(problem, other, second, sizeof second);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s (%p, %lld bytes) overlaps %s (%p, %lld bytes)%s; a FULL output may be exactly a FULL input of its "
+    "width, dtype, ld and batch stride, without periods, that is not read through left, right, even or odd",
+    first, output->pointer, (long long)output->view->bytes, second, other->pointer,
+    (long long)other->view->bytes, gemmepi__if_undecided(shares));
+}
+
+/* The product's own tensors and scalars, whose pointers have been checked, ahead of the formula's. */
+static void gemmepi__add_own_regions(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  gemmepi__regions *regions) {
+  int i;
+  for (i = 0; i < problem->count; i++) {
+    int operand = problem->list[i];
+    if (arguments->pointers[operand] && ((operand != GEMMEPI__C && operand != GEMMEPI__SCALE_C) || arguments->uses_c))
+      regions->list[regions->count++] =
+        gemmepi__region_of(GEMMEPI__OF_PRODUCT_ITSELF, operand, problem->views[operand].written,
+          arguments->pointers[operand], &problem->views[operand]);
+  }
+  for (i = 0; i < 2; i++)
+    if (gemmepi__device_scalar(arguments, i))
+      regions->list[regions->count++] = gemmepi__region_of(
+        GEMMEPI__OF_SCALARS, i, 0, gemmepi__device_scalar(arguments, i), &gemmepi__one_f64);
+}
+
+/* Operands, scales and amax of the formula, after gemmepi__take_arguments. */
+static gemmepi_status gemmepi__take_formula_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
+  gemmepi__arguments *arguments) {
+  const gemmepi__formula *formula = problem->formula->placed.formula;
+  gemmepi__regions regions;
+  gemmepi_status status = GEMMEPI_OK;
+  int i, j, own;
+  regions.count = 0;
+  arguments->operands = args->operands;
+  arguments->operand_scales = args->operand_scales;
+  arguments->operand_amax = args->operand_amax;
+  if (!formula->operand_count)
+    return GEMMEPI_OK;
+  if (!args->operands)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
+      (int)formula->operand_count);
+  gemmepi__add_own_regions(problem, arguments, &regions);
+  own = regions.count;
+  for (i = 0; i < formula->operand_count && !status; i++) {
+    status = gemmepi__take_formula_operand(problem, arguments, i, &regions);
+    if (!status && formula->operands[i].kind == GEMMEPI_NUMBER && formula->operands[i].used)
+      status = gemmepi__take_number(problem, arguments, i);
+  }
+  for (i = 0; i < regions.count; i++)
+    for (j = i < own ? own : i + 1; j < regions.count && !status; j++) {
+      if (regions.list[i].written)
+        status = gemmepi__check_regions(problem, &regions.list[i], &regions.list[j]);
+      else if (regions.list[j].written)
+        status = gemmepi__check_regions(problem, &regions.list[j], &regions.list[i]);
+    }
+  return status;
+}
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. */
 
@@ -9836,6 +11309,8 @@ struct gemmepi_context {
   gemmepi__map handles; /* the host's: see handles.h */
   gemmepi__map plans; /* of one-shot calls: gemmepi__kept by problem or task */
   long plan_clock;
+  gemmepi__mutex formula_lock; /* held for moments, within lock too */
+  struct gemmepi__kept_formula *formulas; /* of plans and of calls under way: each once */
   gemmepi__atomic_pointer
     blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
 };
@@ -10091,7 +11566,8 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
 
 /* Locks, and what wakes threads that wait for a kernel: all or none. */
 static gemmepi_status gemmepi__make_locks(gemmepi_context *context) {
-  gemmepi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock};
+  gemmepi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock,
+        &context->formula_lock};
   const int count = (int)GEMMEPI__COUNT(mutexes);
   int made = 0, has_condition;
   while (made < count && gemmepi__mutex_init(mutexes[made]))
@@ -10765,10 +12241,6 @@ static const gemmepi__source gemmepi__sources[] = {
 "*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
 ": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\n",
 "memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
-{"formula.cuh",
-{
-"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\n"
-"key+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int OCTET=8;\n"
@@ -10876,6 +12348,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "end= !exists?0:end<p.summed_count?end:p.summed_count;\nIndex next=GEMMEPI_ONE_AXIS?base +steps_of(p,line*WIDE):base,step=steps_of(p,blockDim.x*WIDE);\ndouble sum=0;\nfor(;line<end;line +=(long long)AT_ONCE*blockDim.x){\nLines loaded[AT_ONCE];\nint valid[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nlong long at=line +(long long)r*blockDim.x,first=at*WIDE;\nif(!GEMMEPI_ONE_AXIS)\nnext=base +index_of(p.summed,at<end?at:line,true,first);\nvalid[r]=at>=end?0:p.summed.extent[0]-first<WIDE?(int)(p.summed.extent[0]-first):WIDE;\nloaded[r]=load_lines(p,next,valid[r]);\nif(GEMMEPI_ONE_AXIS)\nnext=next+step;\n}\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nvalues_of(loaded[r],s,valid[r],values);\nif(IN_F32)\nsum+=sum_of(values);\nelse\n#pragma unroll\nfor(int i=0;i<WIDE;i++)\nsum+=values[i];\n}\n}\nfor(u32 half=(blockDim.x<32?blockDim.x:32)/2;half>0;half/=2)\nsum+=__shfl_xor_sync(0xffffffff,sum,half);\nif(blockDim.x>32){\nif(thread%32==0)\nwarps[thread/32]=sum;\n"
 "__syncthreads();\nfor(u32 other=1;other<blockDim.x/32;other++)\n",
 "sum=threadIdx.x==0?sum+warps[thread/32+other]:sum;\n}\nif(threadIdx.x==0&&exists)\nfinish(p,part,index,sum);\n}\n\n#endif\n"}},
+#endif
+#ifndef GEMMEPI_NO_FORMULA
+{"formula.cuh",
+{
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\n"
+"key+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM80
 {"gemm_sm80.cu",
@@ -12322,6 +13800,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gemmepi__mutex_destroy(&context->lock);
   gemmepi__mutex_destroy(&context->build_lock);
   gemmepi__mutex_destroy(&context->tune_lock);
+  gemmepi__mutex_destroy(&context->formula_lock);
   gemmepi__condition_destroy(&context->kernel_built);
   gemmepi__delete(&allocator, context->dump_path);
   if (context->loader.library_path) {
@@ -12740,6 +14219,358 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
   if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     gemmepi__host_sum_operand(problem, arguments);
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* Products with a formula in plain C: v as any product's, then the formula a unit at a time in double, each output rounded once. Nothing is
+ as large as a matrix or a row. Column reductions have a walk of their own, ahead of the one that writes what is read in place. */
+
+/* A reduction under way. */
+typedef struct gemmepi__reduced {
+  gemmepi__sum sum; /* of LOGSUMEXP: of exponentials above most */
+  double most; /* NaN is the largest */
+  int64_t place; /* the lowest of the largest */
+  int has_any;
+} gemmepi__reduced;
+
+enum {
+  GEMMEPI__HOST_CELLS = 2 * GEMMEPI__HOST_TILE
+}; /* of an output: by rows of a tile, or by columns of both halves */
+
+typedef struct gemmepi__host_formula {
+  const gemmepi__problem *problem;
+  const gemmepi__arguments *arguments;
+  const gemmepi__formula *formula;
+  const gemmepi__placed_formula *placed;
+  int by_columns; /* this walk is for reductions of columns, which the other leaves out */
+  int64_t first, units; /* of the block: units, and how many */
+  int64_t column,
+    slots; /* v's: where the block's begin; 2: each half has its own tile, 1: they follow one another */
+  gemmepi__host_tile tile;
+  gemmepi__unit unit;
+  double amax[GEMMEPI__FORMULA_OPERANDS + 1];
+  uint8_t has_amax[GEMMEPI__FORMULA_OPERANDS + 1];
+  gemmepi__reduced cells[GEMMEPI__FORMULA_OPERANDS][GEMMEPI__HOST_CELLS];
+  gemmepi__estimate values[1]; /* two of each node */
+} gemmepi__host_formula;
+
+/* >>which columns belong to a unit */
+
+/* Whether v has two members. */
+static int gemmepi__v_is_wide(const gemmepi__formula *formula) {
+  return formula->has_halves && formula->n_width == GEMMEPI__WIDE;
+}
+
+static int64_t gemmepi__units_of(const gemmepi__placed_formula *placed) {
+  return gemmepi__v_is_wide(placed->formula) ? placed->columns / 2 : placed->columns;
+}
+
+/* Columns of all that is WIDE. */
+static int64_t gemmepi__wide_columns(const gemmepi__placed_formula *placed) {
+  return placed->formula->has_halves ? 2 * gemmepi__units_of(placed) : placed->columns;
+}
+
+/* How many units lie between a unit's members. */
+static int64_t gemmepi__half_of(const gemmepi__placed_formula *placed) {
+  const gemmepi__formula *formula = placed->formula;
+  int64_t units = gemmepi__units_of(placed);
+  return formula->mode == GEMMEPI__EVEN_ODD || !units ? 1 : formula->group ? formula->group / 2 : units;
+}
+
+/* Of what is WIDE, the column of a unit's member. */
+static int64_t gemmepi__column_of(const gemmepi__placed_formula *placed, int64_t unit, int member) {
+  int64_t half = gemmepi__half_of(placed);
+  return placed->formula->has_halves ? unit / half * (2 * half) + unit % half + member * half : unit;
+}
+
+/* The column of an operand that has so many members. */
+static int64_t gemmepi__column_among(const gemmepi__placed_formula *placed, int members, int64_t unit, int member) {
+  return members == 2 ? gemmepi__column_of(placed, unit, member) : unit;
+}
+
+/* The block of units from `first` on: at most a tile of each half, or two that follow one another. */
+static void gemmepi__start_units(gemmepi__host_formula *h, int64_t first) {
+  int64_t half = gemmepi__half_of(h->placed), left = gemmepi__units_of(h->placed) - first;
+  h->first = first;
+  h->slots = 1;
+  h->units = gemmepi__smaller(left, GEMMEPI__HOST_TILE);
+  h->column = first;
+  if (!h->formula->has_halves)
+    return;
+  if (half <= GEMMEPI__HOST_TILE) /* whole groups */
+    h->units = gemmepi__smaller(left, GEMMEPI__HOST_TILE / half * half);
+  else
+    h->units = gemmepi__smaller(h->units, half - first % half);
+  if (!gemmepi__v_is_wide(h->formula))
+    return;
+  h->slots = half <= GEMMEPI__HOST_TILE ? 1 : 2;
+  h->column = gemmepi__column_of(h->placed, first, 0);
+}
+
+/* >>reading */
+
+static int64_t gemmepi__folded(int64_t index, int64_t period) {
+  return period ? index % period : index;
+}
+
+/* Where an operand's element lies. */
+static int64_t gemmepi__place_of(const gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column) {
+  const gemmepi__placed_operand *place = &h->placed->operands[o];
+  int kind = h->formula->operands[o].kind;
+  row = gemmepi__folded(row, place->row_period);
+  column = gemmepi__folded(column, place->column_period);
+  return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column : kind == GEMMEPI_PER_ROW    ? row
+    : kind == GEMMEPI_PER_COLUMN ? column : 0);
+}
+
+static double gemmepi__scale_of_operand(const gemmepi__host_formula *h, int o) {
+  return h->placed->operands[o].scale ? (double)h->arguments->operand_scales[o][0] : 1;
+}
+
+static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit, int member) {
+  const gemmepi__formula_operand *operand = &h->formula->operands[o];
+  int64_t at =
+    gemmepi__place_of(h, o, item, row, gemmepi__column_among(h->placed, operand->members, unit, member));
+  const void *base = h->arguments->operands[o];
+  double *value = &h->unit.operands[o][member].value;
+  if (operand->kind == GEMMEPI_NUMBER)
+    *value = h->arguments->numbers[o];
+  else if (operand->dtype == GEMMEPI_I64)
+    h->unit.whole[o][member] = ((const int64_t *)base)[at];
+  else if (operand->dtype == GEMMEPI_I32)
+    h->unit.whole[o][member] = ((const int32_t *)base)[at];
+  else
+    gemmepi__load_run(operand->dtype, base, at, 1, 1, value);
+  if (h->placed->operands[o].scale)
+    *value *= gemmepi__scale_of_operand(h, o);
+}
+
+static void gemmepi__fill_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
+  int o, member, two = gemmepi__v_is_wide(h->formula);
+  int64_t column, at;
+  h->unit.indices[GEMMEPI__INDEX_ROW] = row;
+  h->unit.indices[GEMMEPI__INDEX_ITEM] = item;
+  for (member = 0; member < 2; member++) {
+    h->unit.column[member] = column = gemmepi__column_of(h->placed, unit, member);
+    at = (two ? column : unit) - h->column;
+    if (h->slots == 2)
+      h->unit.value[member].value = h->tile.v[member][r][unit - h->first];
+    else if (at < GEMMEPI__HOST_CELLS)
+      h->unit.value[member].value = h->tile.v[at / GEMMEPI__HOST_TILE][r][at % GEMMEPI__HOST_TILE];
+  }
+  for (o = 0; o < h->formula->operand_count; o++)
+    for (member = 0; member < h->formula->operands[o].members; member++)
+      if (!h->formula->operands[o].output && h->formula->operands[o].used)
+        gemmepi__read_into_unit(h, o, item, row, unit, member);
+}
+
+/* v of the block's columns, of `rows` rows. */
+static void gemmepi__fill_tile(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
+  int64_t columns = gemmepi__v_is_wide(h->formula) && h->slots == 1 ? 2 * h->units : h->units, r;
+  gemmepi__host_place at;
+  int slot;
+  for (slot = 0; slot < 2 && h->formula->reads_value; slot++) {
+    at.item = item;
+    at.row = row;
+    at.column = h->slots == 2 ? gemmepi__column_of(h->placed, h->first, slot)
+        : h->column + slot * GEMMEPI__HOST_TILE;
+    at.count = h->slots == 2 ? columns : columns - slot * GEMMEPI__HOST_TILE;
+    if (at.count <= 0)
+      continue;
+    at.count = gemmepi__smaller(at.count, GEMMEPI__HOST_TILE);
+    gemmepi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->tile.v[slot]);
+    for (r = 0; r < rows; r++, at.row++)
+      gemmepi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->tile.v[slot][r]);
+  }
+}
+
+/* >>writing */
+
+static void gemmepi__write_output(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, double value) {
+  int is_d = o == GEMMEPI__RESULT, dtype = h->formula->operands[o].dtype;
+  double scale = !is_d ? gemmepi__scale_of_operand(h, o)
+        : gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
+  double scaled = h->placed->operands[o].scale ? value * scale : value;
+  void *base = is_d ? h->arguments->pointers[GEMMEPI__D] : h->arguments->operands[o];
+  gemmepi__host_amax(&h->amax[o], 1, &value);
+  h->has_amax[o] = 1;
+  gemmepi__store_run(dtype, base, gemmepi__place_of(h, o, item, row, column), 1, &scaled);
+}
+
+static void gemmepi__reduce(gemmepi__reduced *cell, int op, double x, int64_t place) {
+  double before = cell->most;
+  int is_nan = x != x, is_larger = is_nan ? before == before : x > before;
+  if (op == GEMMEPI__REDUCE_SUM) {
+    gemmepi__add_to(&cell->sum, x);
+    return;
+  }
+  if (!cell->has_any || is_larger || ((x == before || (is_nan && before != before)) && place < cell->place)) {
+    cell->most = x;
+    cell->place = place;
+  }
+  if (op == GEMMEPI__REDUCE_LOGSUMEXP && x - x == 0) { /* else it is 0 or all */
+    if (!cell->has_any || !(before - before == 0)) {
+      cell->sum.total = 1, cell->sum.lost = 0;
+    } else if (x > before) {
+      cell->sum.total *= exp(before - x), cell->sum.lost *= exp(before - x);
+      gemmepi__add_to(&cell->sum, 1);
+    } else {
+      gemmepi__add_to(&cell->sum, exp(x - before));
+    }
+  }
+  cell->has_any = 1;
+}
+
+static double gemmepi__total_of(const gemmepi__sum *sum) {
+  return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
+}
+
+/* Writes a reduction of an output, which starts anew. */
+static void gemmepi__write_reduced(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
+  gemmepi__reduced *cell) {
+  const gemmepi__formula_operand *operand = &h->formula->operands[o];
+  int op = gemmepi__reductions[operand->reduction].op;
+  double value = cell->has_any ? cell->most : -HUGE_VAL, there;
+  if (operand->accumulate) {
+    gemmepi__load_run(operand->dtype, h->arguments->operands[o], gemmepi__place_of(h, o, item, row, column), 1, 1, &there);
+    gemmepi__add_to(&cell->sum, there);
+  }
+  if (op == GEMMEPI__REDUCE_SUM)
+    value = gemmepi__total_of(&cell->sum);
+  else if (op == GEMMEPI__REDUCE_ARGMAX)
+    value = (double)cell->place;
+  else if (op == GEMMEPI__REDUCE_LOGSUMEXP && value - value == 0)
+    value += log(gemmepi__total_of(&cell->sum));
+  gemmepi__write_output(h, o, item, row, column, value);
+  memset(cell, 0, sizeof *cell);
+}
+
+/* The reduction's kind of an output that this walk makes, or 0; of no reduction FULL. */
+static int gemmepi__made_here(const gemmepi__host_formula *h, int o) {
+  const gemmepi__formula_operand *operand = &h->formula->operands[o];
+  return operand->output && operand->used && (operand->kind == GEMMEPI_PER_COLUMN) == h->by_columns
+       ? (int)operand->kind
+       : 0;
+}
+
+/* What a unit's outputs become; r: the row in the tile. */
+static void gemmepi__take_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
+  int o, member;
+  for (o = 0; o <= GEMMEPI__RESULT; o++) {
+    const gemmepi__formula_operand *operand = &h->formula->operands[o];
+    int kind = gemmepi__made_here(h, o);
+    for (member = 0; member < operand->members && kind; member++) {
+      double value = gemmepi__output_value(h->formula, h->values, o, member).value;
+      int64_t column = gemmepi__column_among(h->placed, operand->members, unit, member);
+      int64_t cell = kind == GEMMEPI_PER_ROW      ? r
+        : kind == GEMMEPI_PER_COLUMN ? member * GEMMEPI__HOST_TILE + unit - h->first
+        : 0;
+      if (kind == GEMMEPI_FULL)
+        gemmepi__write_output(h, o, item, row, column, value);
+      else
+        gemmepi__reduce(&h->cells[o][cell], gemmepi__reductions[operand->reduction].op, value,
+          kind == GEMMEPI_PER_ROW ? column : row);
+    }
+  }
+}
+
+/* Reductions of that kind, which are finished: of the rows from `row` on, of the block's columns, or of all. */
+static void gemmepi__finish_kind(gemmepi__host_formula *h, int kind, int64_t item, int64_t row, int64_t rows) {
+  int o, member;
+  int64_t i;
+  for (o = 0; o < h->formula->operand_count; o++) {
+    const gemmepi__formula_operand *operand = &h->formula->operands[o];
+    if (gemmepi__made_here(h, o) != kind ||
+      (kind != GEMMEPI_PER_ROW && !h->placed->operands[o].batch_stride && item + 1 < h->placed->items))
+      continue;
+    for (i = 0; i < rows && kind != GEMMEPI_PER_COLUMN; i++)
+      gemmepi__write_reduced(h, o, item, row + i, 0, &h->cells[o][i]);
+    for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++)
+      for (i = 0; i < h->units; i++)
+        gemmepi__write_reduced(h, o, item, 0, gemmepi__column_among(h->placed, operand->members, h->first + i, member),
+          &h->cells[o][member * GEMMEPI__HOST_TILE + i]);
+  }
+}
+
+/* >>walks */
+
+static void gemmepi__walk_block(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
+  int64_t r, u;
+  gemmepi__fill_tile(h, item, row, rows);
+  for (r = 0; r < rows; r++)
+    for (u = h->first; u < h->first + h->units; u++) {
+      gemmepi__fill_unit(h, item, row + r, r, u);
+      gemmepi__evaluate(h->formula, &h->unit, h->values);
+      gemmepi__take_unit(h, item, row + r, r, u);
+    }
+}
+
+/* All but reductions of columns. */
+static void gemmepi__walk_rows(gemmepi__host_formula *h) {
+  int64_t item, row, rows;
+  for (item = 0; item < h->placed->items; item++) {
+    for (row = 0; row < h->placed->rows; row += rows) {
+      rows = gemmepi__smaller(h->placed->rows - row, GEMMEPI__HOST_TILE);
+      for (gemmepi__start_units(h, 0); h->units > 0; gemmepi__start_units(h, h->first + h->units))
+        gemmepi__walk_block(h, item, row, rows);
+      gemmepi__finish_kind(h, GEMMEPI_PER_ROW, item, row, rows);
+    }
+    gemmepi__finish_kind(h, GEMMEPI_SCALAR, item, 0, 1);
+  }
+}
+
+static void gemmepi__walk_columns(gemmepi__host_formula *h) {
+  int64_t item, row, rows;
+  for (gemmepi__start_units(h, 0); h->units > 0; gemmepi__start_units(h, h->first + h->units))
+    for (item = 0; item < h->placed->items; item++) {
+      for (row = 0; row < h->placed->rows; row += rows) {
+        rows = gemmepi__smaller(h->placed->rows - row, GEMMEPI__HOST_TILE);
+        gemmepi__walk_block(h, item, row, rows);
+      }
+      gemmepi__finish_kind(h, GEMMEPI_PER_COLUMN, item, 0, 0);
+    }
+}
+
+/* Whether there are outputs of that kind, or, if it is 0, of others. */
+static int gemmepi__has_outputs(const gemmepi__formula *formula, int of_columns) {
+  int o;
+  for (o = 0; o <= GEMMEPI__RESULT; o++)
+    if (formula->operands[o].output && formula->operands[o].used &&
+      (formula->operands[o].kind == GEMMEPI_PER_COLUMN) == of_columns)
+      return 1;
+  return 0;
+}
+
+static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi_allocator *allocator) {
+  const gemmepi__placed_formula *placed = &problem->formula->placed;
+  size_t nodes = (size_t)placed->formula->node_count;
+  gemmepi__host_formula *h =
+    (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(gemmepi__estimate));
+  int o;
+  if (!h)
+    return GEMMEPI_OUT_OF_MEMORY;
+  h->problem = problem;
+  h->arguments = arguments;
+  h->placed = placed;
+  h->formula = placed->formula;
+  h->unit.values_only = 1;
+  h->unit.indices[GEMMEPI__INDEX_ROWS] = placed->rows;
+  h->unit.indices[GEMMEPI__INDEX_COLUMNS] = gemmepi__wide_columns(placed);
+  h->unit.indices[GEMMEPI__INDEX_DEPTH] = placed->depth;
+  h->by_columns = 1;
+  if (gemmepi__has_outputs(h->formula, 1))
+    gemmepi__walk_columns(h);
+  h->by_columns = 0;
+  if (gemmepi__has_outputs(h->formula, 0))
+    gemmepi__walk_rows(h);
+  for (o = 0; o < h->formula->operand_count; o++)
+    if (placed->operands[o].amax && h->has_amax[o])
+      gemmepi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
+  if (h->has_amax[GEMMEPI__RESULT])
+    gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, h->amax[GEMMEPI__RESULT]);
+  gemmepi__delete(allocator, h);
+  return GEMMEPI_OK;
+}
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* Element-wise operations in plain C: a run of elements at a time, everything in double, rounded once. */
 
@@ -18731,8 +20562,7 @@ static void gemmepi__empty_explain(const gemmepi__matmul_plan *plan, const char 
 /* >>the host, whose runs are run.h's */
 
 static void gemmepi__host_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-  (void)plan;
-  snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
+  snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_%s", plan->problem.formula ? "formula" : "product");
 #ifndef GEMMEPI_NO_HOST
   details->tile_m = details->tile_n = GEMMEPI__HOST_TILE;
 #endif
@@ -18845,6 +20675,9 @@ static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__pr
 /* What tuning found: for a problem the candidate that was fastest. The context keeps them, and a plan takes its problem's if it may. In
  text an answer is a line, which the cache folder and files hold. */
 
+#ifndef GEMMEPI_NO_FORMULA
+#endif
+
 /* >>which problem */
 
 /* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
@@ -18876,11 +20709,33 @@ typedef struct gemmepi__answer {
   char words[GEMMEPI__WORDS_SIZE]; /* the problem, for people */
 } gemmepi__answer;
 
+#ifndef GEMMEPI_NO_FORMULA
+/* What its operands are, whatever they are called, where they lie, and, as the text may be cut, the nodes. */
+static void gemmepi__digest_formula(gemmepi__sha256 *sha, const gemmepi__kept_formula *kept) {
+  const gemmepi__placed_formula *placed = &kept->placed;
+  char words[4096];
+  gemmepi__text text = gemmepi__text_in(words, sizeof words);
+  gemmepi__print_key(&text, placed->formula);
+  gemmepi__sha256_update(sha, words, strlen(words));
+  gemmepi__sha256_update(sha, placed->operands, sizeof placed->operands);
+  gemmepi__sha256_update(sha, placed->formula->nodes, (size_t)placed->formula->node_count * sizeof placed->formula->nodes[0]);
+}
+#endif
+
 static void gemmepi__problem_digest(const gemmepi__problem *problem, unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
   unsigned char whole[GEMMEPI__SHA256_SIZE];
+  gemmepi__problem bare = *problem;
   gemmepi__plan_key key;
-  gemmepi__make_plan_key(problem, &key);
-  gemmepi__sha256_of(key.bytes, key.size, whole);
+  gemmepi__sha256 sha;
+  bare.formula = NULL; /* an address, which other processes do not have */
+  gemmepi__make_plan_key(&bare, &key);
+  gemmepi__sha256_init(&sha);
+  gemmepi__sha256_update(&sha, key.bytes, key.size);
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    gemmepi__digest_formula(&sha, problem->formula);
+#endif
+  gemmepi__sha256_final(&sha, whole);
   memcpy(digest, whole, GEMMEPI__DIGEST_SIZE);
 }
 
@@ -19101,6 +20956,73 @@ static void gemmepi__fetch_answer(gemmepi_context *context, const unsigned char 
     (void)gemmepi__keep_answer(context, &answer);
   gemmepi__delete(&context->allocator, line);
 }
+/* The formulas of a context's plans and calls: equal ones are one block of memory, so that problems are compared by their bytes. Each
+ counts who points to it, and the last one frees it. */
+
+#ifndef GEMMEPI_NO_FORMULA
+static gemmepi__kept_formula *gemmepi__find_formula(const gemmepi_context *context, const gemmepi__kept_formula *like) {
+  gemmepi__kept_formula *kept = context->formulas;
+  while (kept && !gemmepi__same_formula(kept, like))
+    kept = kept->next;
+  return kept;
+}
+#endif
+
+/* Takes the problem's formula, which is the caller's, into the context, or puts the equal one in its place that is there. Either has a
+ reference for the caller to give to gemmepi__drop_formula. */
+static void gemmepi__share_formula(gemmepi_context *context, gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__kept_formula *own = problem->formula, *kept;
+  if (!own)
+    return;
+  own->hash = gemmepi__hash_formula(own);
+  gemmepi__lock(&context->formula_lock);
+  kept = gemmepi__find_formula(context, own);
+  if (!kept) {
+    own->next = context->formulas;
+    context->formulas = kept = own;
+  }
+  kept->references++;
+  gemmepi__unlock(&context->formula_lock);
+  if (kept != own)
+    gemmepi__delete_formula(&context->allocator, own);
+  problem->formula = kept;
+#else
+  (void)context, (void)problem;
+#endif
+}
+
+/* One reference more, of a problem that has one. */
+static void gemmepi__hold_formula(gemmepi_context *context, const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (!problem->formula)
+    return;
+  gemmepi__lock(&context->formula_lock);
+  problem->formula->references++;
+  gemmepi__unlock(&context->formula_lock);
+#else
+  (void)context, (void)problem;
+#endif
+}
+
+static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__kept_formula *kept = problem->formula, **place = &context->formulas;
+  if (!kept)
+    return;
+  gemmepi__lock(&context->formula_lock);
+  if (--kept->references > 0)
+    kept = NULL;
+  while (kept && *place != kept)
+    place = &(*place)->next;
+  if (kept)
+    *place = kept->next;
+  gemmepi__unlock(&context->formula_lock);
+  gemmepi__delete_formula(&context->allocator, kept);
+#else
+  (void)context, (void)problem;
+#endif
+}
 /* Plans of products: a route chosen once for a problem, and built. */
 
 /* >>choosing */
@@ -19237,6 +21159,7 @@ static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
     gemmepi__release_plan(replacement);
   if (scaled)
     gemmepi__release_plan(scaled);
+  gemmepi__drop_formula(plan->base.context, &plan->problem);
   gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -19249,6 +21172,7 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
   plan->built = &routed->built;
   plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_MATMUL, gemmepi__destroy_matmul);
   plan->problem = *problem;
+  gemmepi__hold_formula(context, problem);
   plan->replacement_place = &plan->replacement;
   plan->scaled_place = &plan->scaled;
   return plan;
@@ -19264,8 +21188,8 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
     int only_sums = !gemmepi__writes_nothing(problem);
     plan->route = gemmepi__route_of(GEMMEPI_ROUTE_EMPTY);
     gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
-      (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-      (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
+      (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem), (long long)problem->batch,
+      !only_sums         ? "nothing" : problem->formula ? "reductions alone" : "bias_grad alone");
     if (only_sums && !context->is_host)
       status = gemmepi__choose_on_device(plan, NULL);
   } else if (context->is_host) {
@@ -19280,6 +21204,20 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
   return status;
 }
 
+/* The problem of a desc, which a context plans: to be given to gemmepi__drop_formula. */
+static gemmepi_status gemmepi__take_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+  size_t alignment, gemmepi__problem *problem) {
+  gemmepi_status status = gemmepi__normalise_in(&context->allocator, desc, alignment, problem);
+  if (!status && problem->formula && !context->is_host) {
+    gemmepi__free_formula(problem, &context->allocator);
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given: formulas run on the host alone in this "
+      "version (config.device GEMMEPI_DEVICE_HOST)");
+  }
+  if (!status)
+    gemmepi__share_formula(context, problem);
+  return status;
+}
+
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **result) {
   gemmepi__problem problem;
   gemmepi__matmul_plan *plan = NULL;
@@ -19290,15 +21228,22 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
-  if (!status)
-    status = gemmepi__build_plan(context, &problem, &plan);
+  status = gemmepi__take_problem(context, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+  if (status)
+    return status;
+  status = gemmepi__build_plan(context, &problem, &plan);
   if (!status)
     *result = &plan->base;
+  gemmepi__drop_formula(context, &problem);
   return status;
 }
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#ifndef GEMMEPI_NO_HOST
+#endif
+#endif
 
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
@@ -19445,6 +21390,10 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
     arguments->beta = rint(arguments->beta);
   }
 
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->problem.formula)
+    return gemmepi__host_formula_run(&plan->problem, arguments, &plan->base.context->allocator);
+#endif
   gemmepi__host_product(&plan->problem, arguments, NULL);
   return GEMMEPI_OK;
 }
@@ -19473,6 +21422,10 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
   if (status || gemmepi__writes_nothing(&plan->problem))
     return status;
   status = gemmepi__take_arguments(&plan->problem, args, &arguments);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && plan->problem.formula)
+    status = gemmepi__take_formula_arguments(&plan->problem, args, &arguments);
+#endif
   if (status)
     return status;
 #ifndef GEMMEPI_NO_HOST
@@ -19529,10 +21482,12 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__normalise(desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)), &problem);
+  status = gemmepi__take_problem(context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)),
+    &problem);
   if (status)
     return status;
   status = gemmepi__get_plan(context, &problem, &plan);
+  gemmepi__drop_formula(context, &problem); /* the plan has it */
   if (status)
     return status;
   if (!args->workspace)
@@ -19543,6 +21498,9 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
   return status;
 }
 /* What a plan is, as a struct and in words. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
 
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
   plan = gemmepi__current_plan(plan);
@@ -19581,20 +21539,48 @@ static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *p
     (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "", gemmepi__scale_names[view->scale]);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* The formula as it is run, and its operands. */
+static void gemmepi__explain_formula(gemmepi__text *text, const gemmepi__kept_formula *kept) {
+  const gemmepi__formula *formula = kept->placed.formula;
+  int i;
+  gemmepi__append(text, "  formula   ");
+  gemmepi__print_formula(text, formula);
+  gemmepi__append(text, "\n");
+  for (i = 0; i < formula->operand_count; i++) {
+    const gemmepi__formula_operand *operand = &formula->operands[i];
+    const gemmepi__view *view = &kept->views[i];
+    int kind = formula->exchanged ? gemmepi__kind_across(operand->kind) : operand->kind;
+    gemmepi__append(text, "  %-9s %s, %s", formula->names + operand->name,
+      gemmepi__dtype((gemmepi_dtype)operand->dtype)->name, gemmepi__kind_names[kind]);
+    if (operand->kind != GEMMEPI_NUMBER)
+      gemmepi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
+        (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
+    gemmepi__append(text, "%s%s\n", operand->output ? ", written" : operand->used ? "" : ", not needed",
+      kept->placed.operands[i].scale ? ", one scale" : "");
+  }
+}
+#endif
+
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
   int operand;
-  gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
+  gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, %s",
     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-    (long long)problem->k, (long long)problem->batch);
-  gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
+    (long long)problem->k, (long long)problem->batch, problem->formula ? "a formula" : "epilogue ");
+  if (!problem->formula)
+    gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
   gemmepi__append(text, "%s%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
     problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
     gemmepi__is_invariant(problem) ? ", batch-invariant" : "", (int)problem->alignment,
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-    if (operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA)
+    if ((operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA) && !(operand == GEMMEPI__D && gemmepi__lacks_d(problem)))
       gemmepi__explain_view(text, problem, operand);
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    gemmepi__explain_formula(text, problem->formula);
+#endif
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */

@@ -28,6 +28,7 @@
 #include "numbers/activation.h"
 #include "numbers/convert.h"
 
+#ifndef GEMMEPI_NO_FORMULA
 #include "formula/operations.h"
 #include "formula/number.h"
 #include "formula/graph.h"
@@ -35,12 +36,24 @@
 #include "formula/parse.h"
 #include "formula/print.h"
 #include "formula/derive.h"
+#include "formula/formula.h"
+#include "formula/placed.h"
+#include "formula/key.h"
+#include "formula/evaluate.h"
+#endif
 
 #include "problem/flags.h"
 #include "problem/epilogue.h"
+#include "problem/view.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "problem/formula.h"
+#endif
 #include "problem/problem.h"
 #include "problem/arguments.h"
 #include "problem/overlap.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "problem/formula_arguments.h"
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "problem/elementwise.h"
 #include "problem/nest.h"
@@ -69,6 +82,9 @@
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "host/formula.h"
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "host/elementwise.h"
 #endif
@@ -101,6 +117,7 @@
 #include "product/routes/routes.h"
 #include "product/choose.h"
 #include "product/answers.h"
+#include "product/formulas.h"
 #include "product/plan.h"
 #include "product/run.h"
 #include "product/explain.h"

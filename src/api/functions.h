@@ -172,6 +172,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one is for all). Its workspace is
    counted from the beginning. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
    once, and call gemmepi_plan_prepare again, before a capture.
+   On the host a run with a formula takes some memory of the allocator's, however large the problem is (OUT_OF_MEMORY).
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_plan_prepare): nothing was launched; CUDA_ERROR, CUBLAS_ERROR; and those of planning in a run that builds
    another route or kernel. */
@@ -259,6 +260,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+
 /* >>formulas */
 
 /* The gradient of a formula, as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
@@ -282,6 +285,8 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
    The names of what is new belong to the library and hold until this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
+
+#endif
 
 /* >>work ahead */
 

@@ -17,7 +17,7 @@
        GEMMEPI_API        decorates every public function, for instance with an export attribute
        GEMMEPI_NODISCARD  marks gemmepi_status; empty turns off the warning of a status that nobody looks at
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
-       GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE  leave out layers, and, together, element-wise operations
+       GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE, GEMMEPI_NO_FORMULA  leave out layers, with them element-wise operations, formulas
        GEMMEPI_NO_SM80, GEMMEPI_NO_SM90           leave out the route fused's kernels for Ampere and later, for Hopper
 
    A WHOLE PROGRAM, D = gelu(A B + bias)
@@ -77,7 +77,7 @@
           desc.b.transposed = 1;                           // w is stored [n, k], as nn.Linear stores it
           args.a = x, args.b = w, args.d = y;
           check(gemmepi_matmul(gpu, &desc, &args, stream));
-   4. An epilogue is one activation or-ed with flags; gemmepi_epilogue has the formula and the order in which they act.
+   4. An epilogue is one activation or-ed with flags, in the order that gemmepi_epilogue has; on the host also text: docs/formulas.md.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p; // with desc.flags = GEMMEPI_BATCH_INVARIANT a row of y has the same bits whatever m is
    5. A plan does the work of planning once. Running it costs its launches.

@@ -353,6 +353,14 @@ typedef struct gemmepi_matmul_desc {
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
        plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
     size_t alignment;
+
+    /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
+       bias and bias_grad are 0 then, and ACCUMULATE is refused. In this version contexts on the host alone run it. NULL: none */
+    const char *formula;
+    const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
+    int operand_count;
+    const char *formula_value;  /* what it calls v; NULL: "v" */
+    const char *formula_result; /* what it calls d; NULL: "d" */
 } gemmepi_matmul_desc;
 
 /* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
@@ -380,6 +388,13 @@ typedef struct gemmepi_matmul_args {
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
+
+    /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double
+       on the host, of one that no output depends on NULL. Outputs overlap nothing, but D and outputs of the kind FULL may be exactly an
+       input FULL of the same width, dtype, ld and batch stride, without periods, that is not read through left, right, even or odd */
+    void *const *operands;
+    const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
+    void *const *operand_amax;          /* likewise of those with amax: one F32, as amax_d */
 } gemmepi_matmul_args;
 
 /* >>element-wise operations */
@@ -581,12 +596,17 @@ typedef struct gemmepi_linear_args {
    left(x) and right(x) are the halves, pair(a, b) the way back; even(x), odd(x) and interleave(a, b) likewise of every second column;
    with a last argument w, a number, left, right and pair are of each group of w columns. A formula has two widths at most and halves of
    one kind. column counts in the wider of the two, and so does columns.
-   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp, all_sum all_max,
-   each the whole right side of a statement that assigns an output, which no later statement reads. Over nothing: 0, -inf, -inf, and 0.
+   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
+   all_sum all_max, each the whole right side of a statement that assigns an output, which no later statement reads. Over nothing: 0,
+   -inf, -inf, and 0. In a fixed order, in F32 or wider. A NaN goes through all of them. An output PER_COLUMN or SCALAR with the
+   batch_stride 0 covers the whole batch; others need a stride where batch is above 1, and so does argmax.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
    (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
 
-   So far formulas are derived (gemmepi_derive), and no call runs them.
+   Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
+   So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
+
+   Products run formulas (gemmepi_matmul_desc.formula), in this version on the host alone. gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */
@@ -618,7 +638,7 @@ typedef struct gemmepi_operand {
     int accumulate;                    /* 1, of sums: added to what is there */
     int64_t ld, batch_stride;          /* as in gemmepi_matrix; a batch_stride of 0 repeats an input over the batch */
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
-    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR */
+    gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
 } gemmepi_operand;
 

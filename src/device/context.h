@@ -58,6 +58,8 @@ struct gemmepi_context {
     gemmepi__map handles; /* the host's: see handles.h */
     gemmepi__map plans;   /* of one-shot calls: gemmepi__kept by problem or task */
     long plan_clock;
+    gemmepi__mutex formula_lock;            /* held for moments, within lock too */
+    struct gemmepi__kept_formula *formulas; /* of plans and of calls under way: each once */
     gemmepi__atomic_pointer
         blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
 };
@@ -328,7 +330,8 @@ static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
 
 /* Locks, and what wakes threads that wait for a kernel: all or none. */
 static gemmepi_status gemmepi__make_locks(gemmepi_context *context) {
-    gemmepi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock};
+    gemmepi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock,
+                                       &context->formula_lock};
     const int count = (int)GEMMEPI__COUNT(mutexes);
     int made = 0, has_condition;
     while (made < count && gemmepi__mutex_init(mutexes[made]))

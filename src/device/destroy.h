@@ -55,6 +55,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gemmepi__mutex_destroy(&context->lock);
     gemmepi__mutex_destroy(&context->build_lock);
     gemmepi__mutex_destroy(&context->tune_lock);
+    gemmepi__mutex_destroy(&context->formula_lock);
     gemmepi__condition_destroy(&context->kernel_built);
     gemmepi__delete(&allocator, context->dump_path);
     if (context->loader.library_path) {

@@ -19,6 +19,7 @@ typedef struct gemmepi__unit {
     int64_t whole[GEMMEPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
     int64_t indices[GEMMEPI__INDICES];           /* but for the column */
     int64_t column[2];
+    int values_only; /* 1: bounds are not wanted; all that are given are 0 */
 } gemmepi__unit;
 
 /* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
@@ -112,7 +113,7 @@ static double gemmepi__bound_of_product(gemmepi__estimate x, gemmepi__estimate y
 /* u of the accumulator, and its smallest subnormal */
 typedef struct gemmepi__precision {
     double unit, smallest;
-    int is_f64, is_short;
+    int is_f64, is_short, values_only;
 } gemmepi__precision;
 
 static gemmepi__precision gemmepi__precision_of(const gemmepi__formula *formula) {
@@ -122,13 +123,14 @@ static gemmepi__precision gemmepi__precision_of(const gemmepi__formula *formula)
     /* what the F32 functions of the hardware make of subnormal numbers may be 0 */
     p.smallest = p.is_f64 ? DBL_MIN * DBL_EPSILON : FLT_MIN;
     p.is_short = formula->is_short;
+    p.values_only = 0;
     return p;
 }
 
 /* What a result may be off by rounding: it is above the range of F32, too. */
 static double gemmepi__rounding(const gemmepi__precision *p, double value, double units) {
     double size = fabs(value);
-    if (units == 0 || value == 0 || size > DBL_MAX)
+    if (p->values_only || units == 0 || value == 0 || size > DBL_MAX)
         return 0;
     if (!p->is_f64 && size > FLT_MAX * (1 - units * p->unit))
         return HUGE_VAL;
@@ -161,7 +163,7 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     uint32_t code = (uint32_t)gemmepi__activations[node->place].code;
     double b = x.bound + 2 * p->unit * fabs(x.value), size = fabs(x.value);
     double value = f(code, parameter.value, x.value), moved = 0, units = 4, terms = fabs(value);
-    if (code == GEMMEPI_RELU && !is_derivative)
+    if (p->values_only || (code == GEMMEPI_RELU && !is_derivative))
         return gemmepi__estimated(value, x.bound);
     for (i = 0; i < 4; i++)
         moved = gemmepi__larger(
@@ -267,8 +269,9 @@ static gemmepi__estimate gemmepi__estimate_one(const gemmepi__precision *p, int 
         moved = x.bound < 2 ? x.bound : 2;
     else
         moved = gemmepi__moves(row->host, value, x);
-    return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, units) +
-                                         (value == 0 && x.value != 0 && units > 0 ? p->smallest : 0));
+    return gemmepi__estimated(
+        value, moved + gemmepi__rounding(p, value, units) +
+                   (value == 0 && x.value != 0 && units > 0 && !p->values_only ? p->smallest : 0));
 }
 
 /* Whether nothing is rounded off. */
@@ -321,7 +324,7 @@ static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *
         value = fmod(x.value, y.value);
         moved = gemmepi__moves_of_mod(x, y);
     }
-    if (moved == 0 && (p->is_f64 || gemmepi__f32_holds(value)) &&
+    if (moved == 0 && !p->values_only && (p->is_f64 || gemmepi__f32_holds(value)) &&
         gemmepi__is_exact(op, x.value, y.value, value))
         return gemmepi__estimated(value, 0);
     return gemmepi__estimated(
@@ -434,11 +437,12 @@ static gemmepi__estimate gemmepi__argument(const gemmepi__evaluation *e, const g
 
 static gemmepi__estimate gemmepi__estimate_uniform(const gemmepi__evaluation *e, const gemmepi__node *n,
                                                    int member) {
-    const int64_t *indices = e->unit->indices;
+    int64_t row = e->unit->indices[GEMMEPI__INDEX_ROW], column = e->unit->column[member];
+    int exchanged = e->formula->exchanged;
     return gemmepi__estimated(gemmepi__uniform(gemmepi__whole_at(e, n->args[0], 0),
                                                (uint32_t)(uint64_t)gemmepi__whole_at(e, n->args[1], 0),
-                                               e->unit->column[member], indices[GEMMEPI__INDEX_ROW],
-                                               indices[GEMMEPI__INDEX_ITEM]),
+                                               exchanged ? row : column, exchanged ? column : row,
+                                               e->unit->indices[GEMMEPI__INDEX_ITEM]),
                               0);
 }
 
@@ -497,6 +501,7 @@ static void gemmepi__evaluate(const gemmepi__formula *formula, const gemmepi__un
     e.formula = formula;
     e.unit = unit;
     e.precision = gemmepi__precision_of(formula);
+    e.precision.values_only = unit->values_only;
     e.values = values;
     for (node = 0; node < formula->node_count; node++)
         for (member = 0; member < gemmepi__members(formula, formula->nodes[node].width); member++)

@@ -25,7 +25,11 @@ typedef struct gemmepi__formula {
     int32_t reads_value, uses_uniform;
     int32_t is_short; /* activations take their short form: 16 bits at most come of each */
     uint32_t indices; /* bits of the GEMMEPI__INDEX_ that are read */
-    int64_t group;    /* columns; 0: halves are of the whole */
+    int32_t
+        exchanged; /* 1: of column-major order: kinds, indices and reductions are those of the row-major problem, but uniform
+                          counts the caller's rows and columns */
+    int32_t unused;
+    int64_t group; /* columns; 0: halves are of the whole */
     int16_t value_name;
     gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
     const gemmepi__node *nodes;
@@ -37,6 +41,7 @@ static int gemmepi__members(const gemmepi__formula *formula, int width) {
     return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
 }
 
+#ifndef GEMMEPI_NO_HOST
 /* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
 static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
     const gemmepi__node *n = &formula->nodes[node];
@@ -50,6 +55,7 @@ static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const g
     return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
            gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
 }
+#endif
 
 /* >>from the graph */
 
@@ -108,12 +114,14 @@ static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *n
 
 static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__formula_operand *out) {
     const gemmepi_operand *operand = &graph->desc->operands[i];
-    out->kind = (uint8_t)operand->kind;
+    int exchanged = graph->desc->exchanged;
+    out->kind = (uint8_t)(exchanged ? gemmepi__kind_across(operand->kind) : (int)operand->kind);
     out->width = (uint8_t)operand->width;
     out->dtype = (uint8_t)gemmepi__dtype_of_operand(graph, i);
     out->output = out->used = (uint8_t)operand->output;
     out->accumulate = (uint8_t)operand->accumulate;
-    out->periods = (uint8_t)((operand->row_period != 0) | (operand->column_period != 0) << 1);
+    out->periods =
+        (uint8_t)((operand->row_period != 0) << exchanged | (operand->column_period != 0) << !exchanged);
 }
 
 /* D as an operand: as wide as what it is assigned, n where that has no width. */
@@ -215,6 +223,7 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
     formula->n_width = graph->n_width;
     formula->mode = graph->mode;
     formula->group = graph->group;
+    formula->exchanged = graph->desc->exchanged;
     formula->has_halves = graph->n_width == GEMMEPI__NARROW; /* beside what is 2 n columns wide */
     formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
     gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
@@ -264,16 +273,17 @@ static gemmepi_status gemmepi__parse_formula(const gemmepi_allocator *allocator,
 static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, int64_t m, int64_t n,
                                                      int64_t items) {
     const int64_t most = 4294967295;
+    const char *name = formula->exchanged ? "m" : "n";
     int64_t wide = n;
     if (formula->has_halves && formula->n_width == GEMMEPI__NARROW) {
         if (n > INT64_MAX / 2)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "n is %lld, and the formula is 2 n columns wide",
-                                 (long long)n);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %lld, and the formula is 2 %s columns wide",
+                                 name, (long long)n, name);
         wide = 2 * n;
     }
     if (formula->has_halves && wide % 2)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "n is %lld, and the formula has halves: it must be even", (long long)n);
+                             "%s is %lld, and the formula has halves: it must be even", name, (long long)n);
     if (formula->has_halves && formula->group && wide % formula->group)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,

@@ -43,9 +43,10 @@ typedef struct gemmepi__formula_desc {
     const char *text;
     const gemmepi_operand *operands;
     int operand_count;
-    const char *value, *result;   /* NULL: "v" and "d" */
-    int without_value;            /* 1: there is no v */
-    int without_result;           /* 1: there is no D */
+    const char *value, *result; /* NULL: "v" and "d" */
+    int without_value;          /* 1: there is no v */
+    int without_result;         /* 1: there is no D */
+    int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
     gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
 } gemmepi__formula_desc;
 

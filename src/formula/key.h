@@ -34,6 +34,7 @@ static void gemmepi__list_outputs(gemmepi__printer *p, const gemmepi__formula *f
 static void gemmepi__print_formula(gemmepi__text *out, const gemmepi__formula *formula) {
     gemmepi__printer p;
     gemmepi__start_printer(&p, out, formula);
+    p.exchanged = formula->exchanged;
     gemmepi__list_outputs(&p, formula);
     gemmepi__print_statements(&p);
 }
@@ -47,6 +48,8 @@ static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formu
     gemmepi__start_printer(&p, out, formula);
     gemmepi__append(out, "%s, d %s, n %d:", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name,
                     gemmepi__dtype((gemmepi_dtype)formula->d)->name, (int)formula->n_width);
+    if (formula->exchanged && formula->uses_uniform)
+        gemmepi__append(out, " exchanged,");
     p.value = "v";
     p.names[GEMMEPI__RESULT] = "d";
     for (i = 0; i < formula->operand_count; i++) {

@@ -169,6 +169,8 @@ static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_de
         takes_scale = gemmepi__takes_scale(o->dtype);
     int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
         is_number = o->kind == GEMMEPI_NUMBER;
+    int has_width =
+        o->kind == GEMMEPI_FULL || o->kind == (desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN);
     gemmepi__field_rule rules[9];
     size_t r = 0;
 #define GEMMEPI__RULE(broken, name, words)                                                    \
@@ -176,8 +178,10 @@ static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_de
     rules[r].accepted = words, r++
     GEMMEPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind,
                   "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
-    GEMMEPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_columns),
-                  width, "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
+    GEMMEPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_width),
+                  width,
+                  desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
+                                  : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
     GEMMEPI__RULE(o->output != 0 && (o->output != 1 || is_number), output,
                   "accepted are 0 and 1, of a NUMBER 0 alone");
     GEMMEPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate,
@@ -197,6 +201,18 @@ static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_de
         if (rules[r].is_broken)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
                                  rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
+    if (o->accumulate && o->scale.mode)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and "
+            "written has no one scale",
+            i, o->name, (int)o->scale.mode);
+    if (o->scale.batch_stride)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
+            "one scale for the whole batch: leave it 0",
+            i, o->name, (long long)o->scale.batch_stride);
     if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
         return GEMMEPI_OK;
     return gemmepi__fail(

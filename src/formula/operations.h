@@ -153,7 +153,34 @@ static const gemmepi__reduction gemmepi__reductions[] = {
     {"column_logsumexp", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_LOGSUMEXP},
     {"all_sum", GEMMEPI_SCALAR, GEMMEPI__REDUCE_SUM},
     {"all_max", GEMMEPI_SCALAR, GEMMEPI__REDUCE_MAX},
+    {"column_argmax", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_ARGMAX},
 };
+
+/* >>column-major order: the row-major problem that it is folded into has rows for columns. Each is its own way back. */
+
+static int gemmepi__kind_across(int kind) {
+    return kind == GEMMEPI_PER_ROW      ? (int)GEMMEPI_PER_COLUMN
+           : kind == GEMMEPI_PER_COLUMN ? (int)GEMMEPI_PER_ROW
+                                        : kind;
+}
+
+static int gemmepi__reduction_across(int reduction) {
+    const gemmepi__reduction *of = &gemmepi__reductions[reduction];
+    int i = 1;
+    if (!reduction)
+        return 0;
+    while (gemmepi__reductions[i].op != of->op ||
+           gemmepi__reductions[i].kind != (gemmepi_operand_kind)gemmepi__kind_across(of->kind))
+        i++;
+    return i;
+}
+
+static int gemmepi__index_across(int index) {
+    static const uint8_t across[GEMMEPI__INDICES] = {GEMMEPI__INDEX_COLUMN, GEMMEPI__INDEX_ROW,
+                                                     GEMMEPI__INDEX_ITEM,   GEMMEPI__INDEX_COLUMNS,
+                                                     GEMMEPI__INDEX_ROWS,   GEMMEPI__INDEX_DEPTH};
+    return across[index];
+}
 
 /* by gemmepi_operand_kind */
 static const char *const gemmepi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};

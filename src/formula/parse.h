@@ -171,7 +171,7 @@ static int gemmepi__leaf(gemmepi__parser *p, size_t at, int op, int place, int t
 /* Of operands; -1: wider than WIDE or narrower than NARROW. */
 static int gemmepi__width_of(const gemmepi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
     int shift = width == GEMMEPI_WIDTH_HALF ? -1 : width == GEMMEPI_WIDTH_DOUBLE ? 1 : 0;
-    if (kind != GEMMEPI_PER_COLUMN && kind != GEMMEPI_FULL)
+    if (kind != GEMMEPI_FULL && kind != (graph->desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
         return GEMMEPI__ANY;
     shift += graph->n_width;
     return shift == GEMMEPI__NARROW || shift == GEMMEPI__WIDE ? shift : -1;
@@ -226,6 +226,8 @@ static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, s
         if (gemmepi__is_name(name, length, desc->operands[i].name))
             return gemmepi__read_operand(p, at, i);
     i = gemmepi__index_called(name, length);
+    if (i >= 0 && desc->exchanged)
+        i = gemmepi__index_across(i);
     if (i >= 0)
         return gemmepi__leaf(p, at, GEMMEPI__OP_INDEX, i, GEMMEPI__OF_WHOLE,
                              i == GEMMEPI__INDEX_COLUMN ? GEMMEPI__WIDE : GEMMEPI__ANY);
@@ -584,7 +586,7 @@ static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignme
                                            gemmepi__result_name(graph->desc))
                          : 0;
     o = &graph->desc->operands[target->output];
-    if (o->kind != of->kind)
+    if (o->kind != of->kind) /* both as the caller has them */
         return gemmepi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
                                o->name, gemmepi__kind_names[o->kind], reduction ? of->name : "no reduction",
                                reduction ? ", which is for others" : "", gemmepi__kind_names[o->kind],
@@ -604,8 +606,9 @@ static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignme
         return gemmepi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
     if (graph->desc->accumulator != GEMMEPI_I32 && o->dtype != GEMMEPI_DTYPE_DEFAULT &&
         (o->dtype == GEMMEPI_I32) != (of->op == GEMMEPI__REDUCE_ARGMAX))
-        return gemmepi__refuse(p, target->at, "%s is in %s; row_argmax, and nothing else, is in I32", o->name,
-                               gemmepi__dtype(o->dtype)->name);
+        return gemmepi__refuse(p, target->at,
+                               "%s is in %s; row_argmax and column_argmax, and nothing else, are in I32",
+                               o->name, gemmepi__dtype(o->dtype)->name);
     return 0;
 }
 
@@ -659,7 +662,8 @@ static int gemmepi__statement(gemmepi__parser *p) {
     if (gemmepi__check_assignment(p, &target, node, reduction) < 0)
         return -1;
     p->graph->assigned[target.output].node = (int16_t)node;
-    p->graph->assigned[target.output].reduction = (int16_t)reduction;
+    p->graph->assigned[target.output].reduction =
+        (int16_t)(p->graph->desc->exchanged ? gemmepi__reduction_across(reduction) : reduction);
     return 0;
 }
 

@@ -19,6 +19,7 @@ typedef struct gemmepi__printer {
     gemmepi__text *out;
     const gemmepi__node *nodes;
     int count, mode, output_count;
+    int exchanged; /* the names are those of column-major order */
     int64_t group;
     const char *between;                                      /* statements */
     const char *value, *names[GEMMEPI__FORMULA_OPERANDS + 1]; /* the last is D's; NULL: none */
@@ -119,7 +120,9 @@ static void gemmepi__print_leaf(const gemmepi__printer *p, const gemmepi__node *
         gemmepi__append(p->out, "%s", p->names[node->place]);
         break;
     case GEMMEPI__OP_INDEX:
-        gemmepi__append(p->out, "%s", gemmepi__index_names[node->place]);
+        gemmepi__append(
+            p->out, "%s",
+            gemmepi__index_names[p->exchanged ? gemmepi__index_across(node->place) : node->place]);
         break;
     default: /* an upstream */
         if (node->place == GEMMEPI__RESULT)
@@ -226,7 +229,10 @@ static void gemmepi__print_statements(gemmepi__printer *p) {
         if (!output->reduction && p->labels[node] == GEMMEPI__BY_OUTPUT + i)
             continue;
         gemmepi__append(p->out, "%s%s = %s%s", between, output->name,
-                        gemmepi__reductions[output->reduction].name, output->reduction ? "(" : "");
+                        gemmepi__reductions[p->exchanged ? gemmepi__reduction_across(output->reduction)
+                                                         : output->reduction]
+                            .name,
+                        output->reduction ? "(" : "");
         gemmepi__print_expression(p, node, 1);
         gemmepi__append(p->out, output->reduction ? ")" : "");
         between = p->between;

@@ -11,6 +11,12 @@ typedef struct gemmepi__arguments {
     double alpha, beta;                     /* 1 and 0 where they lie on the device */
     const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
     int uses_c;
+#ifndef GEMMEPI_NO_FORMULA
+    void *const *operands; /* of a formula; set by gemmepi__take_formula_arguments, else undefined */
+    const float *const *operand_scales;
+    void *const *operand_amax;
+    double numbers[GEMMEPI__FORMULA_OPERANDS];
+#endif
 } gemmepi__arguments;
 
 #define GEMMEPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
@@ -63,6 +69,13 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s",
                              argument, pointer ? "given" : "NULL", argument + strlen("scale_"),
                              pointer ? "NONE" : "not NONE");
+    if (operand == GEMMEPI__D && pointer)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.d is given, but desc.formula does not assign it: leave it NULL");
+    if (pointer && problem->formula)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given, but desc.formula has operands instead: leave it NULL",
+                             argument);
     if (operand <= GEMMEPI__D)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
     gemmepi__append_epilogue(&text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
@@ -347,6 +360,11 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
                                               gemmepi__arguments *arguments) {
     int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
     gemmepi_status status = gemmepi__check_c(problem, args);
+    if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
+        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
+                               args->operands         ? "operands"
+                               : args->operand_scales ? "operand_scales"
+                                                      : "operand_amax");
     if (status)
         return status;
     gemmepi__take_pointers(problem, args, arguments->pointers);

@@ -3,8 +3,13 @@
 #define GEMMEPI_PROBLEM_PROBLEM_H
 
 #include "../kernels/params.h"
+#include "../base/memory.h"
 #include "../numbers/dtype.h"
 #include "epilogue.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "formula.h"
+#endif
+#include "view.h"
 
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
    names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
@@ -49,18 +54,6 @@ static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
 #define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
 static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
-/* How a tensor lies in memory: `lines` runs of `length` elements, `ld` apart. dtype 0: the problem does not have it. */
-typedef struct gemmepi__view {
-    int32_t dtype;
-    int32_t transposed;
-    int32_t bits; /* of one element: 1 for RELU's mask */
-    int32_t written;
-    int32_t alignment; /* bytes that every pointer is a multiple of */
-    int32_t scale;     /* a gemmepi_scale_mode, of A to RESIDUAL */
-    int64_t lines, length, ld, batch_stride;
-    int64_t bytes; /* from the pointer to the last byte used, whole batch */
-} gemmepi__view;
-
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
@@ -76,6 +69,7 @@ typedef struct gemmepi__problem {
     int32_t count;                  /* of the operands that it has */
     int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
     int32_t outputs;                /* how many of them are written */
+    struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
 
@@ -140,89 +134,23 @@ static int gemmepi__is_empty(const gemmepi__problem *problem) {
 
 /* Whether nothing has an element that a run would write: an empty D may still have sums over no rows, or of an operand. */
 static int gemmepi__writes_nothing(const gemmepi__problem *problem) {
-    return gemmepi__is_empty(problem) && problem->views[GEMMEPI__BIAS_GRAD].bytes == 0;
+    if (!gemmepi__is_empty(problem) || problem->views[GEMMEPI__BIAS_GRAD].bytes)
+        return 0;
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return !gemmepi__reduces_nothing(problem->formula);
+#endif
+    return 1;
 }
 
-/* Sizes and offsets stay below this many elements, so that no sum of products of them overflows 64 bits in bits. */
-#define GEMMEPI__MAX_ELEMENTS ((int64_t)1 << 56)
-
-/* count * stride + rest, or -1 where that passes GEMMEPI__MAX_ELEMENTS, or one is -1 already. */
-static int64_t gemmepi__offset(int64_t count, int64_t stride, int64_t rest) {
-    if (count < 0 || stride < 0 || rest < 0 || rest > GEMMEPI__MAX_ELEMENTS ||
-        (stride != 0 && count > (GEMMEPI__MAX_ELEMENTS - rest) / stride))
-        return -1;
-    return count * stride + rest;
-}
-
-static gemmepi_status gemmepi__check_size(const char *name, int64_t size) {
-    if (size < 0 || size > GEMMEPI__MAX_ELEMENTS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-                             (long long)size,
-                             size < -GEMMEPI__MAX_ELEMENTS || size > 0 ? GEMMEPI__UNINITIALISED : "");
-    return GEMMEPI_OK;
-}
-
-/* Fills in ld and checks every rule of a view that says nothing about other tensors. */
-static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name, int64_t batch) {
-    int64_t given_ld = view->ld, item, end;
-    int mask = view->bits == 1;
-    const char *unit = mask ? "bits" : "elements";
-    if (view->ld < 0 || view->batch_stride < 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-                             view->ld < 0 ? "ld" : "batch_stride",
-                             (long long)(view->ld < 0 ? view->ld : view->batch_stride));
-    if (view->ld == 0)
-        view->ld = view->length ? view->length : 1;
-    if (mask && given_ld == 0)
-        view->ld = (view->ld + 127) / 128 * 128;
-    if (mask && (view->ld % 128 || view->batch_stride % 128))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
-            view->ld % 128 ? "ld" : "batch_stride",
-            (long long)(view->ld % 128 ? view->ld : view->batch_stride));
-    if (view->ld < view->length)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
-                             (long long)view->ld, (long long)view->length, unit);
-    item = view->lines && view->length ? gemmepi__offset(view->lines - 1, view->ld, view->length) : 0;
-    end = item > 0 ? gemmepi__offset(batch - 1, view->batch_stride, item) : item;
-    if (end < 0)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
-            unit, (long long)view->lines, (long long)view->ld, (long long)batch,
-            (long long)view->batch_stride);
-    view->bytes = (end * view->bits + 7) / 8;
-    /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
-    if (view->lines <= 1 || view->length == 0)
-        view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
-    if (view->ld == 0)
-        view->ld = mask ? 128 : 1;
-    if (batch <= 1 || item == 0)
-        view->batch_stride = 0;
-    return GEMMEPI_OK;
-}
-
-/* Items of an output may follow one another or be interleaved line by line, but never share memory. */
-static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
-    int64_t item;
-    int follow, interleaved;
-    if (batch <= 1 || view->lines == 0 || view->length == 0)
-        return GEMMEPI_OK;
-    item = gemmepi__offset(view->lines - 1, view->ld, view->length);
-    follow = view->batch_stride >= item;
-    interleaved = view->batch_stride >= view->length &&
-                  view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
-    if (follow || interleaved)
-        return GEMMEPI_OK;
-    if (view->bits == 1)
-        item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
-    return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps "
-        "them apart",
-        name, (long long)view->batch_stride, (long long)batch, (long long)item);
+/* Whether D is not stored, for the formula assigns others alone. */
+static int gemmepi__lacks_d(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    return problem->formula && !gemmepi__stores_d(problem->formula);
+#else
+    (void)problem;
+    return 0;
+#endif
 }
 
 /* The types that a tensor beside a and b may have: bit 1 << dtype. */
@@ -649,6 +577,46 @@ static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *des
     return GEMMEPI_OK;
 }
 
+static int gemmepi__is_given_matrix(const gemmepi_matrix *matrix) {
+    return matrix->dtype || matrix->transposed || matrix->ld || matrix->batch_stride || matrix->scale.mode ||
+           matrix->scale.batch_stride;
+}
+
+/* What a desc without a formula leaves 0, and one with a formula. */
+static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *desc) {
+    const char *other = desc->operands         ? "operands"
+                        : desc->operand_count  ? "operand_count"
+                        : desc->formula_value  ? "formula_value"
+                        : desc->formula_result ? "formula_result"
+                                               : NULL;
+    if (!desc->formula && other)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other,
+                             GEMMEPI__UNINITIALISED);
+    if (!desc->formula)
+        return GEMMEPI_OK;
+    if (desc->epilogue)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.epilogue is 0x%llx beside desc.formula, which says all that an epilogue does: "
+            "leave it 0",
+            (gemmepi__ull)desc->epilogue);
+    other = gemmepi__is_given_matrix(&desc->aux)                    ? "aux"
+            : gemmepi__is_given_matrix(&desc->residual)             ? "residual"
+            : desc->bias.dtype || desc->bias.batch_stride           ? "bias"
+            : desc->bias_grad.dtype || desc->bias_grad.batch_stride ? "bias_grad"
+                                                                    : NULL;
+    if (other)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s is not 0 beside desc.formula, which has operands instead: leave it 0",
+                             other);
+    if (desc->flags & GEMMEPI_ACCUMULATE)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has ACCUMULATE beside desc.formula: it is not clear which comes first. To add D before it, "
+            "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
     gemmepi_status status = gemmepi__check_size("m", desc->m);
     if (!status)
@@ -672,7 +640,9 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
                              (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
-    status = gemmepi__check_epilogue(desc->epilogue);
+    status = gemmepi__check_beside_formula(desc);
+    if (!status)
+        status = gemmepi__check_epilogue(desc->epilogue);
     if (!status)
         status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
     return status ? status : gemmepi__check_accumulation(desc);
@@ -684,20 +654,139 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
     problem->count = problem->outputs = 0;
     for (written = 1; written >= 0; written--)
         for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-            if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written) {
+            if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written &&
+                !(operand == GEMMEPI__D && gemmepi__lacks_d(problem))) {
                 problem->used |= 1u << operand;
                 problem->list[problem->count++] = (int8_t)operand;
                 problem->outputs += written;
             }
 }
 
-/* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. */
-static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
-                                         gemmepi__problem *problem) {
-    gemmepi_matrix c;
-    gemmepi_dtype d;
+/* >>formulas */
+
+#ifndef GEMMEPI_NO_FORMULA
+/* What D cannot have where the formula does not assign it. */
+static gemmepi_status gemmepi__check_without_d(const gemmepi__problem *problem,
+                                               const gemmepi_matmul_desc *desc) {
+    const char *what = desc->flags & GEMMEPI_AMAX_D ? "flags has AMAX_D"
+                       : desc->d.scale.mode         ? "d.scale.mode is given"
+                       : desc->d.ld                 ? "d.ld is given"
+                       : desc->d.batch_stride       ? "d.batch_stride is given"
+                                                    : NULL;
+    if (!gemmepi__lacks_d(problem) || !what)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
+                         desc->formula_result ? desc->formula_result : "d");
+}
+#endif
+
+/* The formula, for the types that the problem has, and the columns of D along the bias. */
+static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+                                            const gemmepi_allocator *allocator, int64_t *result) {
+#ifdef GEMMEPI_NO_FORMULA
+    (void)problem, (void)allocator, (void)result;
+    if (desc->formula)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.formula is given, but formulas are left out of this build "
+                             "(GEMMEPI_NO_FORMULA)");
+    return GEMMEPI_OK;
+#else
+    int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
+    gemmepi_dtype d = desc->d.dtype ? desc->d.dtype : desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
     gemmepi_status status;
-    int64_t along, result; /* the extents along the bias of the product and of D */
+    if (!desc->formula)
+        return GEMMEPI_OK;
+    status = gemmepi__check_side_dtype(problem, GEMMEPI__D, d);
+    if (!status)
+        status = gemmepi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
+    if (!status)
+        status = gemmepi__check_formula_extents(problem->formula->placed.formula, by_rows ? desc->m : desc->n,
+                                                by_rows ? desc->n : desc->m, problem->batch);
+    if (!status)
+        *result = gemmepi__d_columns(problem->formula, *result);
+    return status;
+#endif
+}
+
+/* Its operands, once the row-major problem is there. */
+static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
+#ifdef GEMMEPI_NO_FORMULA
+    (void)problem, (void)desc;
+    return GEMMEPI_OK;
+#else
+    int64_t extents[4];
+    gemmepi_status status;
+    if (!problem->formula)
+        return GEMMEPI_OK;
+    extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
+    status = gemmepi__check_without_d(problem, desc);
+    return status ? status
+                  : gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
+#endif
+}
+
+static void gemmepi__free_formula(gemmepi__problem *problem, const gemmepi_allocator *allocator) {
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__delete_formula(allocator, problem->formula);
+#else
+    (void)allocator;
+#endif
+    problem->formula = NULL;
+}
+
+/* >>desc to problem */
+
+/* C as desc has it, with what it leaves to D. */
+static gemmepi_status gemmepi__take_c(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+                                      int is_as_d) {
+    gemmepi_matrix c = desc->c;
+    gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
+    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && is_as_d) {
+        c.ld = problem->views[GEMMEPI__D].ld;
+        c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
+    } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+        c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
+    }
+    return gemmepi__take_matrix(problem, GEMMEPI__C, &c,
+                                desc->flags & GEMMEPI_ACCUMULATE ? d : gemmepi__default_dtype(GEMMEPI__C, d),
+                                desc->m, desc->n, desc->order);
+}
+
+/* All but what says nothing about others. along: the extents along the bias of the product; result: and of D. */
+static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
+                                            const gemmepi_allocator *allocator, int64_t along,
+                                            int64_t result) {
+    gemmepi_matrix d = desc->d;
+    gemmepi_status status = gemmepi__take_operands(problem, desc);
+    if (!status)
+        status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
+    if (!status)
+        status = gemmepi__take_formula(problem, desc, allocator, &result);
+    if (!status && gemmepi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
+        d.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
+    if (!status)
+        status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d,
+                                      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+    if (!status)
+        status = gemmepi__take_c(problem, desc, result == along);
+    if (!status)
+        status = gemmepi__take_epilogue(problem, desc, along);
+    if (!status)
+        status = gemmepi__check_outputs(problem);
+    if (status)
+        return status;
+    if (desc->order == GEMMEPI_COLUMN_MAJOR)
+        gemmepi__fold_column_major(problem);
+    return gemmepi__finish_formula(problem, desc);
+}
+
+/* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
+   memory of the allocator, to be given to gemmepi__free_formula. */
+static gemmepi_status gemmepi__normalise_in(const gemmepi_allocator *allocator,
+                                            const gemmepi_matmul_desc *desc, size_t alignment,
+                                            gemmepi__problem *problem) {
+    gemmepi_status status;
+    int64_t along, result;
     memset(problem, 0, sizeof *problem);
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
@@ -719,36 +808,21 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.%s is %lld; with GATED it counts both halves and must be even",
                              desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-    status = gemmepi__take_operands(problem, desc);
-    if (!status)
-        status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
-    if (!status)
-        status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &desc->d,
-                                      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+    status = gemmepi__take_tensors(problem, desc, allocator, along, result);
     if (status)
-        return status;
-    c = desc->c;
-    d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && result == along) {
-        c.ld = problem->views[GEMMEPI__D].ld;
-        c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
-    } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
-        c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
-    }
-    status = gemmepi__take_matrix(
-        problem, GEMMEPI__C, &c, desc->flags & GEMMEPI_ACCUMULATE ? d : gemmepi__default_dtype(GEMMEPI__C, d),
-        desc->m, desc->n, desc->order);
-    if (!status)
-        status = gemmepi__take_epilogue(problem, desc, along);
-    if (!status)
-        status = gemmepi__check_outputs(problem);
-    if (status)
-        return status;
-    if (desc->order == GEMMEPI_COLUMN_MAJOR)
-        gemmepi__fold_column_major(problem);
-    gemmepi__list_operands(problem);
-    return GEMMEPI_OK;
+        gemmepi__free_formula(problem, allocator);
+    else
+        gemmepi__list_operands(problem);
+    return status;
 }
+
+#ifndef GEMMEPI_NO_LINEAR
+/* The same of a desc that has no formula. */
+static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
+                                         gemmepi__problem *problem) {
+    return gemmepi__normalise_in(NULL, desc, alignment, problem);
+}
+#endif
 
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
 
@@ -784,14 +858,18 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs) {
+    gemmepi_allocator allocator;
     gemmepi__problem problem;
     gemmepi_status status;
     if (!needs)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
     memset(needs, 0, sizeof *needs);
-    status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+    allocator = gemmepi__default_allocator();
+    status = gemmepi__normalise_in(&allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
         gemmepi__fill_needs(&problem, needs);
+    if (!status)
+        gemmepi__free_formula(&problem, &allocator);
     return status;
 }
 

@@ -4,6 +4,9 @@
 #define GEMMEPI_PRODUCT_ANSWERS_H
 
 #include "choose.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "../formula/key.h"
+#endif
 
 /* >>which problem */
 
@@ -36,12 +39,35 @@ typedef struct gemmepi__answer {
     char words[GEMMEPI__WORDS_SIZE]; /* the problem, for people */
 } gemmepi__answer;
 
+#ifndef GEMMEPI_NO_FORMULA
+/* What its operands are, whatever they are called, where they lie, and, as the text may be cut, the nodes. */
+static void gemmepi__digest_formula(gemmepi__sha256 *sha, const gemmepi__kept_formula *kept) {
+    const gemmepi__placed_formula *placed = &kept->placed;
+    char words[4096];
+    gemmepi__text text = gemmepi__text_in(words, sizeof words);
+    gemmepi__print_key(&text, placed->formula);
+    gemmepi__sha256_update(sha, words, strlen(words));
+    gemmepi__sha256_update(sha, placed->operands, sizeof placed->operands);
+    gemmepi__sha256_update(sha, placed->formula->nodes,
+                           (size_t)placed->formula->node_count * sizeof placed->formula->nodes[0]);
+}
+#endif
+
 static void gemmepi__problem_digest(const gemmepi__problem *problem,
                                     unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
     unsigned char whole[GEMMEPI__SHA256_SIZE];
+    gemmepi__problem bare = *problem;
     gemmepi__plan_key key;
-    gemmepi__make_plan_key(problem, &key);
-    gemmepi__sha256_of(key.bytes, key.size, whole);
+    gemmepi__sha256 sha;
+    bare.formula = NULL; /* an address, which other processes do not have */
+    gemmepi__make_plan_key(&bare, &key);
+    gemmepi__sha256_init(&sha);
+    gemmepi__sha256_update(&sha, key.bytes, key.size);
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        gemmepi__digest_formula(&sha, problem->formula);
+#endif
+    gemmepi__sha256_final(&sha, whole);
     memcpy(digest, whole, GEMMEPI__DIGEST_SIZE);
 }
 

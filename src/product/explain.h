@@ -3,6 +3,9 @@
 #define GEMMEPI_PRODUCT_EXPLAIN_H
 
 #include "run.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "../formula/key.h"
+#endif
 
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
     plan = gemmepi__current_plan(plan);
@@ -42,12 +45,40 @@ static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *p
                     gemmepi__scale_names[view->scale]);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* The formula as it is run, and its operands. */
+static void gemmepi__explain_formula(gemmepi__text *text, const gemmepi__kept_formula *kept) {
+    const gemmepi__formula *formula = kept->placed.formula;
+    int i;
+    gemmepi__append(text, "  formula   ");
+    gemmepi__print_formula(text, formula);
+    gemmepi__append(text, "\n");
+    for (i = 0; i < formula->operand_count; i++) {
+        const gemmepi__formula_operand *operand = &formula->operands[i];
+        const gemmepi__view *view = &kept->views[i];
+        int kind = formula->exchanged ? gemmepi__kind_across(operand->kind) : operand->kind;
+        gemmepi__append(text, "  %-9s %s, %s", formula->names + operand->name,
+                        gemmepi__dtype((gemmepi_dtype)operand->dtype)->name, gemmepi__kind_names[kind]);
+        if (operand->kind != GEMMEPI_NUMBER)
+            gemmepi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
+                            (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
+        gemmepi__append(text, "%s%s\n",
+                        operand->output ? ", written"
+                        : operand->used ? ""
+                                        : ", not needed",
+                        kept->placed.operands[i].scale ? ", one scale" : "");
+    }
+}
+#endif
+
 static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
     int operand;
-    gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, epilogue ",
+    gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, %s",
                     (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-                    (long long)problem->k, (long long)problem->batch);
-    gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
+                    (long long)problem->k, (long long)problem->batch,
+                    problem->formula ? "a formula" : "epilogue ");
+    if (!problem->formula)
+        gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
     gemmepi__append(text, "%s%s%s%s, pointers aligned to %d bytes%s\n",
                     problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
                     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
@@ -55,8 +86,13 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
                     gemmepi__is_invariant(problem) ? ", batch-invariant" : "", (int)problem->alignment,
                     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-        if (operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA)
+        if ((operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA) &&
+            !(operand == GEMMEPI__D && gemmepi__lacks_d(problem)))
             gemmepi__explain_view(text, problem, operand);
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        gemmepi__explain_formula(text, problem->formula);
+#endif
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */

@@ -3,6 +3,7 @@
 #define GEMMEPI_PRODUCT_PLAN_H
 
 #include "../device/destroy.h"
+#include "formulas.h"
 #include "answers.h"
 
 /* >>choosing */
@@ -147,6 +148,7 @@ static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
         gemmepi__release_plan(replacement);
     if (scaled)
         gemmepi__release_plan(scaled);
+    gemmepi__drop_formula(plan->base.context, &plan->problem);
     gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -159,6 +161,7 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
     plan->built = &routed->built;
     plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_MATMUL, gemmepi__destroy_matmul);
     plan->problem = *problem;
+    gemmepi__hold_formula(context, problem);
     plan->replacement_place = &plan->replacement;
     plan->scaled_place = &plan->scaled;
     return plan;
@@ -176,7 +179,10 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
         gemmepi__say(&context->log, GEMMEPI_LOG_INFO,
                      "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
                      (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-                     (long long)problem->batch, only_sums ? "bias_grad alone" : "nothing");
+                     (long long)problem->batch,
+                     !only_sums         ? "nothing"
+                     : problem->formula ? "reductions alone"
+                                        : "bias_grad alone");
         if (only_sums && !context->is_host)
             status = gemmepi__choose_on_device(plan, NULL);
     } else if (context->is_host) {
@@ -191,6 +197,21 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
     return status;
 }
 
+/* The problem of a desc, which a context plans: to be given to gemmepi__drop_formula. */
+static gemmepi_status gemmepi__take_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                            size_t alignment, gemmepi__problem *problem) {
+    gemmepi_status status = gemmepi__normalise_in(&context->allocator, desc, alignment, problem);
+    if (!status && problem->formula && !context->is_host) {
+        gemmepi__free_formula(problem, &context->allocator);
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.formula is given: formulas run on the host alone in this "
+                             "version (config.device GEMMEPI_DEVICE_HOST)");
+    }
+    if (!status)
+        gemmepi__share_formula(context, problem);
+    return status;
+}
+
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **result) {
     gemmepi__problem problem;
@@ -202,11 +223,13 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
-    if (!status)
-        status = gemmepi__build_plan(context, &problem, &plan);
+    status = gemmepi__take_problem(context, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+    if (status)
+        return status;
+    status = gemmepi__build_plan(context, &problem, &plan);
     if (!status)
         *result = &plan->base;
+    gemmepi__drop_formula(context, &problem);
     return status;
 }
 

@@ -6,6 +6,12 @@
 #include "../device/memory.h"
 #include "../device/pointers.h"
 #include "plan.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "../problem/formula_arguments.h"
+#ifndef GEMMEPI_NO_HOST
+#include "../host/formula.h"
+#endif
+#endif
 
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
                                                const gemmepi__arguments *arguments, gemmepi_stream stream) {
@@ -157,6 +163,10 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
         arguments->beta = rint(arguments->beta);
     }
 
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->problem.formula)
+        return gemmepi__host_formula_run(&plan->problem, arguments, &plan->base.context->allocator);
+#endif
     gemmepi__host_product(&plan->problem, arguments, NULL);
     return GEMMEPI_OK;
 }
@@ -186,6 +196,10 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
     if (status || gemmepi__writes_nothing(&plan->problem))
         return status;
     status = gemmepi__take_arguments(&plan->problem, args, &arguments);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && plan->problem.formula)
+        status = gemmepi__take_formula_arguments(&plan->problem, args, &arguments);
+#endif
     if (status)
         return status;
 #ifndef GEMMEPI_NO_HOST
@@ -243,11 +257,13 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__normalise(
-        desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)), &problem);
+    status = gemmepi__take_problem(
+        context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)),
+        &problem);
     if (status)
         return status;
     status = gemmepi__get_plan(context, &problem, &plan);
+    gemmepi__drop_formula(context, &problem); /* the plan has it */
     if (status)
         return status;
     if (!args->workspace)

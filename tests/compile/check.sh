@@ -12,9 +12,9 @@ rooms_below() {
     problem) echo api base numbers formula kernels problem ;;
     cuda) echo api base cuda ;;
     device) echo api base cuda device ;;
-    host) echo api base numbers kernels problem host ;;
+    host) echo api base numbers formula kernels problem host ;;
     elementwise) echo api base numbers problem cuda device host kernels elementwise ;;
-    product) echo api base numbers problem cuda device host kernels elementwise product ;;
+    product) echo api base numbers formula problem cuda device host kernels elementwise product ;;
     linear) echo api base numbers problem cuda device host kernels elementwise product linear ;;
     plans) echo api base numbers problem cuda device host kernels elementwise product linear plans ;;
     ahead) echo api base numbers problem cuda device host kernels elementwise product linear plans ahead ;;

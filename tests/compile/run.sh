@@ -362,6 +362,26 @@ static int products_are_right(gemmepi_context *context) {
     return d[0] > 13.5f && d[0] < 14.5f && details.route == GEMMEPI_ROUTE_HOST;
 }
 
+static int formulas_are_right(gemmepi_context *context) {
+    float a[3] = {1, 2, 3}, d[1] = {0};
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    desc.m = desc.n = 1;
+    desc.k = 3;
+    desc.alignment = sizeof(float);
+    desc.formula = "d = v / 2";
+    args.a = args.b = a;
+    args.d = d;
+#ifdef GEMMEPI_NO_FORMULA
+    return gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_UNSUPPORTED && a[0] > d[0] &&
+           strstr(gemmepi_last_error(), "GEMMEPI_NO_FORMULA");
+#else
+    return !fails(gemmepi_matmul(context, &desc, &args, NULL)) && d[0] > 6.5f && d[0] < 7.5f;
+#endif
+}
+
 int main(void) {
     gemmepi_config config;
     gemmepi_context *context = NULL;
@@ -370,7 +390,8 @@ int main(void) {
     config.device = GEMMEPI_DEVICE_HOST;
     if (fails(gemmepi_create(&config, &context)))
         return 1;
-    right = products_are_right(context) && layers_are_right(context) && operations_are_right(context);
+    right = products_are_right(context) && layers_are_right(context) && operations_are_right(context) &&
+            formulas_are_right(context);
     gemmepi_destroy(context);
     return !right;
 }
@@ -383,6 +404,13 @@ gemmepi_status uses(void) {
 }
 END
 sed 's/gemmepi_linear(/gemmepi_elementwise(/' uses_layers.c >uses_operations.c
+cat >uses_formulas.c <<'END'
+#include "gemmepi.h"
+size_t uses(void);
+size_t uses(void) {
+    return gemmepi_derive(NULL, NULL, 0);
+}
+END
 
 # >>the tests
 
@@ -474,7 +502,7 @@ needs_no_layers() { # COMPILER STANDARD
 # What a program leaves out, and the least of all.
 options_of() { # COMPILER STANDARD
     [ -n "$brief" ] && return
-    for row in NO_LINEAR NO_LINEAR:NO_ELEMENTWISE NO_SM80 NO_SM90 NO_LINEAR:NO_ELEMENTWISE:NO_SM80:NO_SM90; do
+    for row in NO_LINEAR NO_LINEAR:NO_ELEMENTWISE NO_SM80 NO_SM90 NO_FORMULA NO_LINEAR:NO_ELEMENTWISE:NO_SM80:NO_SM90:NO_FORMULA; do
         options=$(printf '%s' "$row" | sed 's/[^:]*/-DGEMMEPI_&/g; s/:/ /g')
         attempt "$1 -std=$2: $row, and the rest runs" runs_with "$1" "$2" $options
     done
@@ -483,6 +511,8 @@ options_of() { # COMPILER STANDARD
         is_left_out "$1" "$2" uses_layers.c -DGEMMEPI_NO_LINEAR
     attempt "$1 -std=$2: operations that are left out are not declared" \
         is_left_out "$1" "$2" uses_operations.c -DGEMMEPI_NO_LINEAR -DGEMMEPI_NO_ELEMENTWISE
+    attempt "$1 -std=$2: formulas that are left out are not declared" \
+        is_left_out "$1" "$2" uses_formulas.c -DGEMMEPI_NO_FORMULA
     attempt "$1 -std=$2: layers need element-wise operations" needs_no_layers "$1" "$2"
 }
 

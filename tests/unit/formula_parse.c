@@ -494,10 +494,10 @@ static void descs_that_do_not_hold_are_refused(void) {
             one_operand.kind = GEMMEPI_PER_ROW, one_desc.text = "d = v; r = row_max(v)");
     REFUSED("r accumulates, which sums alone do", one_operand.output = one_operand.accumulate = 1,
             one_desc.text = "d = v; r = v");
-    REFUSED("r is in F32; row_argmax, and nothing else, is in I32", one_operand.output = 1,
+    REFUSED("r is in F32; row_argmax and column_argmax, and nothing else, are in I32", one_operand.output = 1,
             one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_F32,
             one_desc.text = "r = row_argmax(v)");
-    REFUSED("r is in I32; row_argmax, and nothing else, is in I32", one_operand.output = 1,
+    REFUSED("r is in I32; row_argmax and column_argmax, and nothing else, are in I32", one_operand.output = 1,
             one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_I32,
             one_desc.text = "r = row_sum(v)");
     REFUSED("v is not known here", one_desc.without_value = 1);

@@ -169,8 +169,8 @@ static void gemmepi__empty_explain(const gemmepi__matmul_plan *plan, const char 
 /* >>the host, whose runs are run.h's */
 
 static void gemmepi__host_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-    (void)plan;
-    snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_product");
+    snprintf(details->kernel, sizeof details->kernel, "gemmepi__host_%s",
+             plan->problem.formula ? "formula" : "product");
 #ifndef GEMMEPI_NO_HOST
     details->tile_m = details->tile_n = GEMMEPI__HOST_TILE;
 #endif

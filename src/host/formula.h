@@ -1,0 +1,369 @@
+/* Products with a formula in plain C: v as any product's, then the formula a unit at a time in double, each output rounded once. Nothing is
+   as large as a matrix or a row. Column reductions have a walk of their own, ahead of the one that writes what is read in place. */
+#ifndef GEMMEPI_HOST_FORMULA_H
+#define GEMMEPI_HOST_FORMULA_H
+
+#include "../formula/evaluate.h"
+#include "../problem/formula_arguments.h"
+#include "product.h"
+
+/* A reduction under way. */
+typedef struct gemmepi__reduced {
+    gemmepi__sum sum; /* of LOGSUMEXP: of exponentials above most */
+    double most;      /* NaN is the largest */
+    int64_t place;    /* the lowest of the largest */
+    int has_any;
+} gemmepi__reduced;
+
+enum {
+    GEMMEPI__HOST_CELLS = 2 * GEMMEPI__HOST_TILE
+}; /* of an output: by rows of a tile, or by columns of both halves */
+
+typedef struct gemmepi__host_formula {
+    const gemmepi__problem *problem;
+    const gemmepi__arguments *arguments;
+    const gemmepi__formula *formula;
+    const gemmepi__placed_formula *placed;
+    int by_columns;       /* this walk is for reductions of columns, which the other leaves out */
+    int64_t first, units; /* of the block: units, and how many */
+    int64_t column,
+        slots; /* v's: where the block's begin; 2: each half has its own tile, 1: they follow one another */
+    gemmepi__host_tile tile;
+    gemmepi__unit unit;
+    double amax[GEMMEPI__FORMULA_OPERANDS + 1];
+    uint8_t has_amax[GEMMEPI__FORMULA_OPERANDS + 1];
+    gemmepi__reduced cells[GEMMEPI__FORMULA_OPERANDS][GEMMEPI__HOST_CELLS];
+    gemmepi__estimate values[1]; /* two of each node */
+} gemmepi__host_formula;
+
+/* >>which columns belong to a unit */
+
+/* Whether v has two members. */
+static int gemmepi__v_is_wide(const gemmepi__formula *formula) {
+    return formula->has_halves && formula->n_width == GEMMEPI__WIDE;
+}
+
+static int64_t gemmepi__units_of(const gemmepi__placed_formula *placed) {
+    return gemmepi__v_is_wide(placed->formula) ? placed->columns / 2 : placed->columns;
+}
+
+/* Columns of all that is WIDE. */
+static int64_t gemmepi__wide_columns(const gemmepi__placed_formula *placed) {
+    return placed->formula->has_halves ? 2 * gemmepi__units_of(placed) : placed->columns;
+}
+
+/* How many units lie between a unit's members. */
+static int64_t gemmepi__half_of(const gemmepi__placed_formula *placed) {
+    const gemmepi__formula *formula = placed->formula;
+    int64_t units = gemmepi__units_of(placed);
+    return formula->mode == GEMMEPI__EVEN_ODD || !units ? 1 : formula->group ? formula->group / 2 : units;
+}
+
+/* Of what is WIDE, the column of a unit's member. */
+static int64_t gemmepi__column_of(const gemmepi__placed_formula *placed, int64_t unit, int member) {
+    int64_t half = gemmepi__half_of(placed);
+    return placed->formula->has_halves ? unit / half * (2 * half) + unit % half + member * half : unit;
+}
+
+/* The column of an operand that has so many members. */
+static int64_t gemmepi__column_among(const gemmepi__placed_formula *placed, int members, int64_t unit,
+                                     int member) {
+    return members == 2 ? gemmepi__column_of(placed, unit, member) : unit;
+}
+
+/* The block of units from `first` on: at most a tile of each half, or two that follow one another. */
+static void gemmepi__start_units(gemmepi__host_formula *h, int64_t first) {
+    int64_t half = gemmepi__half_of(h->placed), left = gemmepi__units_of(h->placed) - first;
+    h->first = first;
+    h->slots = 1;
+    h->units = gemmepi__smaller(left, GEMMEPI__HOST_TILE);
+    h->column = first;
+    if (!h->formula->has_halves)
+        return;
+    if (half <= GEMMEPI__HOST_TILE) /* whole groups */
+        h->units = gemmepi__smaller(left, GEMMEPI__HOST_TILE / half * half);
+    else
+        h->units = gemmepi__smaller(h->units, half - first % half);
+    if (!gemmepi__v_is_wide(h->formula))
+        return;
+    h->slots = half <= GEMMEPI__HOST_TILE ? 1 : 2;
+    h->column = gemmepi__column_of(h->placed, first, 0);
+}
+
+/* >>reading */
+
+static int64_t gemmepi__folded(int64_t index, int64_t period) {
+    return period ? index % period : index;
+}
+
+/* Where an operand's element lies. */
+static int64_t gemmepi__place_of(const gemmepi__host_formula *h, int o, int64_t item, int64_t row,
+                                 int64_t column) {
+    const gemmepi__placed_operand *place = &h->placed->operands[o];
+    int kind = h->formula->operands[o].kind;
+    row = gemmepi__folded(row, place->row_period);
+    column = gemmepi__folded(column, place->column_period);
+    return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column
+                                         : kind == GEMMEPI_PER_ROW    ? row
+                                         : kind == GEMMEPI_PER_COLUMN ? column
+                                                                      : 0);
+}
+
+static double gemmepi__scale_of_operand(const gemmepi__host_formula *h, int o) {
+    return h->placed->operands[o].scale ? (double)h->arguments->operand_scales[o][0] : 1;
+}
+
+static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit,
+                                    int member) {
+    const gemmepi__formula_operand *operand = &h->formula->operands[o];
+    int64_t at =
+        gemmepi__place_of(h, o, item, row, gemmepi__column_among(h->placed, operand->members, unit, member));
+    const void *base = h->arguments->operands[o];
+    double *value = &h->unit.operands[o][member].value;
+    if (operand->kind == GEMMEPI_NUMBER)
+        *value = h->arguments->numbers[o];
+    else if (operand->dtype == GEMMEPI_I64)
+        h->unit.whole[o][member] = ((const int64_t *)base)[at];
+    else if (operand->dtype == GEMMEPI_I32)
+        h->unit.whole[o][member] = ((const int32_t *)base)[at];
+    else
+        gemmepi__load_run(operand->dtype, base, at, 1, 1, value);
+    if (h->placed->operands[o].scale)
+        *value *= gemmepi__scale_of_operand(h, o);
+}
+
+static void gemmepi__fill_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
+    int o, member, two = gemmepi__v_is_wide(h->formula);
+    int64_t column, at;
+    h->unit.indices[GEMMEPI__INDEX_ROW] = row;
+    h->unit.indices[GEMMEPI__INDEX_ITEM] = item;
+    for (member = 0; member < 2; member++) {
+        h->unit.column[member] = column = gemmepi__column_of(h->placed, unit, member);
+        at = (two ? column : unit) - h->column;
+        if (h->slots == 2)
+            h->unit.value[member].value = h->tile.v[member][r][unit - h->first];
+        else if (at < GEMMEPI__HOST_CELLS)
+            h->unit.value[member].value = h->tile.v[at / GEMMEPI__HOST_TILE][r][at % GEMMEPI__HOST_TILE];
+    }
+    for (o = 0; o < h->formula->operand_count; o++)
+        for (member = 0; member < h->formula->operands[o].members; member++)
+            if (!h->formula->operands[o].output && h->formula->operands[o].used)
+                gemmepi__read_into_unit(h, o, item, row, unit, member);
+}
+
+/* v of the block's columns, of `rows` rows. */
+static void gemmepi__fill_tile(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
+    int64_t columns = gemmepi__v_is_wide(h->formula) && h->slots == 1 ? 2 * h->units : h->units, r;
+    gemmepi__host_place at;
+    int slot;
+    for (slot = 0; slot < 2 && h->formula->reads_value; slot++) {
+        at.item = item;
+        at.row = row;
+        at.column = h->slots == 2 ? gemmepi__column_of(h->placed, h->first, slot)
+                                  : h->column + slot * GEMMEPI__HOST_TILE;
+        at.count = h->slots == 2 ? columns : columns - slot * GEMMEPI__HOST_TILE;
+        if (at.count <= 0)
+            continue;
+        at.count = gemmepi__smaller(at.count, GEMMEPI__HOST_TILE);
+        gemmepi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->tile.v[slot]);
+        for (r = 0; r < rows; r++, at.row++)
+            gemmepi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->tile.v[slot][r]);
+    }
+}
+
+/* >>writing */
+
+static void gemmepi__write_output(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
+                                  double value) {
+    int is_d = o == GEMMEPI__RESULT, dtype = h->formula->operands[o].dtype;
+    double scale = !is_d ? gemmepi__scale_of_operand(h, o)
+                         : gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
+    double scaled = h->placed->operands[o].scale ? value * scale : value;
+    void *base = is_d ? h->arguments->pointers[GEMMEPI__D] : h->arguments->operands[o];
+    gemmepi__host_amax(&h->amax[o], 1, &value);
+    h->has_amax[o] = 1;
+    gemmepi__store_run(dtype, base, gemmepi__place_of(h, o, item, row, column), 1, &scaled);
+}
+
+static void gemmepi__reduce(gemmepi__reduced *cell, int op, double x, int64_t place) {
+    double before = cell->most;
+    int is_nan = x != x, is_larger = is_nan ? before == before : x > before;
+    if (op == GEMMEPI__REDUCE_SUM) {
+        gemmepi__add_to(&cell->sum, x);
+        return;
+    }
+    if (!cell->has_any || is_larger ||
+        ((x == before || (is_nan && before != before)) && place < cell->place)) {
+        cell->most = x;
+        cell->place = place;
+    }
+    if (op == GEMMEPI__REDUCE_LOGSUMEXP && x - x == 0) { /* else it is 0 or all */
+        if (!cell->has_any || !(before - before == 0)) {
+            cell->sum.total = 1, cell->sum.lost = 0;
+        } else if (x > before) {
+            cell->sum.total *= exp(before - x), cell->sum.lost *= exp(before - x);
+            gemmepi__add_to(&cell->sum, 1);
+        } else {
+            gemmepi__add_to(&cell->sum, exp(x - before));
+        }
+    }
+    cell->has_any = 1;
+}
+
+static double gemmepi__total_of(const gemmepi__sum *sum) {
+    return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
+}
+
+/* Writes a reduction of an output, which starts anew. */
+static void gemmepi__write_reduced(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
+                                   gemmepi__reduced *cell) {
+    const gemmepi__formula_operand *operand = &h->formula->operands[o];
+    int op = gemmepi__reductions[operand->reduction].op;
+    double value = cell->has_any ? cell->most : -HUGE_VAL, there;
+    if (operand->accumulate) {
+        gemmepi__load_run(operand->dtype, h->arguments->operands[o],
+                          gemmepi__place_of(h, o, item, row, column), 1, 1, &there);
+        gemmepi__add_to(&cell->sum, there);
+    }
+    if (op == GEMMEPI__REDUCE_SUM)
+        value = gemmepi__total_of(&cell->sum);
+    else if (op == GEMMEPI__REDUCE_ARGMAX)
+        value = (double)cell->place;
+    else if (op == GEMMEPI__REDUCE_LOGSUMEXP && value - value == 0)
+        value += log(gemmepi__total_of(&cell->sum));
+    gemmepi__write_output(h, o, item, row, column, value);
+    memset(cell, 0, sizeof *cell);
+}
+
+/* The reduction's kind of an output that this walk makes, or 0; of no reduction FULL. */
+static int gemmepi__made_here(const gemmepi__host_formula *h, int o) {
+    const gemmepi__formula_operand *operand = &h->formula->operands[o];
+    return operand->output && operand->used && (operand->kind == GEMMEPI_PER_COLUMN) == h->by_columns
+               ? (int)operand->kind
+               : 0;
+}
+
+/* What a unit's outputs become; r: the row in the tile. */
+static void gemmepi__take_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
+    int o, member;
+    for (o = 0; o <= GEMMEPI__RESULT; o++) {
+        const gemmepi__formula_operand *operand = &h->formula->operands[o];
+        int kind = gemmepi__made_here(h, o);
+        for (member = 0; member < operand->members && kind; member++) {
+            double value = gemmepi__output_value(h->formula, h->values, o, member).value;
+            int64_t column = gemmepi__column_among(h->placed, operand->members, unit, member);
+            int64_t cell = kind == GEMMEPI_PER_ROW      ? r
+                           : kind == GEMMEPI_PER_COLUMN ? member * GEMMEPI__HOST_TILE + unit - h->first
+                                                        : 0;
+            if (kind == GEMMEPI_FULL)
+                gemmepi__write_output(h, o, item, row, column, value);
+            else
+                gemmepi__reduce(&h->cells[o][cell], gemmepi__reductions[operand->reduction].op, value,
+                                kind == GEMMEPI_PER_ROW ? column : row);
+        }
+    }
+}
+
+/* Reductions of that kind, which are finished: of the rows from `row` on, of the block's columns, or of all. */
+static void gemmepi__finish_kind(gemmepi__host_formula *h, int kind, int64_t item, int64_t row,
+                                 int64_t rows) {
+    int o, member;
+    int64_t i;
+    for (o = 0; o < h->formula->operand_count; o++) {
+        const gemmepi__formula_operand *operand = &h->formula->operands[o];
+        if (gemmepi__made_here(h, o) != kind ||
+            (kind != GEMMEPI_PER_ROW && !h->placed->operands[o].batch_stride && item + 1 < h->placed->items))
+            continue;
+        for (i = 0; i < rows && kind != GEMMEPI_PER_COLUMN; i++)
+            gemmepi__write_reduced(h, o, item, row + i, 0, &h->cells[o][i]);
+        for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++)
+            for (i = 0; i < h->units; i++)
+                gemmepi__write_reduced(
+                    h, o, item, 0, gemmepi__column_among(h->placed, operand->members, h->first + i, member),
+                    &h->cells[o][member * GEMMEPI__HOST_TILE + i]);
+    }
+}
+
+/* >>walks */
+
+static void gemmepi__walk_block(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
+    int64_t r, u;
+    gemmepi__fill_tile(h, item, row, rows);
+    for (r = 0; r < rows; r++)
+        for (u = h->first; u < h->first + h->units; u++) {
+            gemmepi__fill_unit(h, item, row + r, r, u);
+            gemmepi__evaluate(h->formula, &h->unit, h->values);
+            gemmepi__take_unit(h, item, row + r, r, u);
+        }
+}
+
+/* All but reductions of columns. */
+static void gemmepi__walk_rows(gemmepi__host_formula *h) {
+    int64_t item, row, rows;
+    for (item = 0; item < h->placed->items; item++) {
+        for (row = 0; row < h->placed->rows; row += rows) {
+            rows = gemmepi__smaller(h->placed->rows - row, GEMMEPI__HOST_TILE);
+            for (gemmepi__start_units(h, 0); h->units > 0; gemmepi__start_units(h, h->first + h->units))
+                gemmepi__walk_block(h, item, row, rows);
+            gemmepi__finish_kind(h, GEMMEPI_PER_ROW, item, row, rows);
+        }
+        gemmepi__finish_kind(h, GEMMEPI_SCALAR, item, 0, 1);
+    }
+}
+
+static void gemmepi__walk_columns(gemmepi__host_formula *h) {
+    int64_t item, row, rows;
+    for (gemmepi__start_units(h, 0); h->units > 0; gemmepi__start_units(h, h->first + h->units))
+        for (item = 0; item < h->placed->items; item++) {
+            for (row = 0; row < h->placed->rows; row += rows) {
+                rows = gemmepi__smaller(h->placed->rows - row, GEMMEPI__HOST_TILE);
+                gemmepi__walk_block(h, item, row, rows);
+            }
+            gemmepi__finish_kind(h, GEMMEPI_PER_COLUMN, item, 0, 0);
+        }
+}
+
+/* Whether there are outputs of that kind, or, if it is 0, of others. */
+static int gemmepi__has_outputs(const gemmepi__formula *formula, int of_columns) {
+    int o;
+    for (o = 0; o <= GEMMEPI__RESULT; o++)
+        if (formula->operands[o].output && formula->operands[o].used &&
+            (formula->operands[o].kind == GEMMEPI_PER_COLUMN) == of_columns)
+            return 1;
+    return 0;
+}
+
+static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
+                                                const gemmepi__arguments *arguments,
+                                                const gemmepi_allocator *allocator) {
+    const gemmepi__placed_formula *placed = &problem->formula->placed;
+    size_t nodes = (size_t)placed->formula->node_count;
+    gemmepi__host_formula *h =
+        (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(gemmepi__estimate));
+    int o;
+    if (!h)
+        return GEMMEPI_OUT_OF_MEMORY;
+    h->problem = problem;
+    h->arguments = arguments;
+    h->placed = placed;
+    h->formula = placed->formula;
+    h->unit.values_only = 1;
+    h->unit.indices[GEMMEPI__INDEX_ROWS] = placed->rows;
+    h->unit.indices[GEMMEPI__INDEX_COLUMNS] = gemmepi__wide_columns(placed);
+    h->unit.indices[GEMMEPI__INDEX_DEPTH] = placed->depth;
+    h->by_columns = 1;
+    if (gemmepi__has_outputs(h->formula, 1))
+        gemmepi__walk_columns(h);
+    h->by_columns = 0;
+    if (gemmepi__has_outputs(h->formula, 0))
+        gemmepi__walk_rows(h);
+    for (o = 0; o < h->formula->operand_count; o++)
+        if (placed->operands[o].amax && h->has_amax[o])
+            gemmepi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
+    if (h->has_amax[GEMMEPI__RESULT])
+        gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, h->amax[GEMMEPI__RESULT]);
+    gemmepi__delete(allocator, h);
+    return GEMMEPI_OK;
+}
+
+#endif

@@ -1,0 +1,226 @@
+/* Products with formulas inside: which plans they share, what is freed, what happens where memory runs out, and in threads. */
+#include <pthread.h>
+
+#include "fake_program.h"
+
+enum { M = 4, N = 6, K = 2 };
+
+static float a[M * K], b[K * N], d[2 * M * N], bias[N], other[M * N], rows[M];
+static gemmepi_operand operands[3];
+static void *pointers[3] = {bias, other, rows};
+
+static gemmepi_matmul_desc formula_product(const char *formula) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    memset(operands, 0, sizeof operands);
+    operands[0].name = "bias", operands[0].kind = GEMMEPI_PER_COLUMN;
+    operands[1].name = "r", operands[1].kind = GEMMEPI_FULL;
+    operands[2].name = "s", operands[2].kind = GEMMEPI_PER_ROW, operands[2].output = 1;
+    desc.m = M, desc.n = N, desc.k = K;
+    desc.formula = formula;
+    desc.operands = operands;
+    desc.operand_count = 3;
+    return desc;
+}
+
+static gemmepi_matmul_args formula_args(void) {
+    gemmepi_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.a = a, args.b = b, args.d = d;
+    args.operands = pointers;
+    return args;
+}
+
+static const char formula[] = "d = silu(v + bias) + r; s = row_sum(d)";
+
+static gemmepi_config host_config(void) {
+    gemmepi_config config = fake_config();
+    config.device = GEMMEPI_DEVICE_HOST;
+    return config;
+}
+
+static int formulas_of(const gemmepi_context *context) {
+    const gemmepi__kept_formula *kept = context->formulas;
+    int count = 0;
+    for (; kept; kept = kept->next)
+        count++;
+    return count;
+}
+
+static gemmepi_status call(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
+    gemmepi_matmul_args args = formula_args();
+    return gemmepi_matmul(context, desc, &args, NULL);
+}
+
+static void equal_formulas_are_one_and_take_one_plan(void) {
+    gemmepi_config config = host_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = formula_product(formula);
+    gemmepi_plan *first, *second;
+    CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(formulas_of(context) == 1 && context->plans.count == 1, "%d", formulas_of(context));
+    desc.formula = "  d=silu( v+bias )+r ;s = row_sum(d);";
+    CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(formulas_of(context) == 1 && context->plans.count == 1, "%d", formulas_of(context));
+    CHECK(gemmepi_plan_matmul(context, &desc, &first) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_matmul(context, &desc, &second) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(formulas_of(context) == 1 && context->formulas->references == 3, "%ld",
+          context->formulas->references);
+    gemmepi_plan_destroy(first);
+    gemmepi_plan_destroy(second);
+    CHECK(context->formulas->references == 1, "%ld", context->formulas->references);
+    operands[1].ld = N + 1; /* lies otherwise */
+    desc.m = 3;
+    CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    operands[1].ld = N;
+    CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    operands[0].name = "c";
+    desc.formula = "d = silu(v + c) + r; s = row_sum(d)";
+    CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(formulas_of(context) == 4 && context->plans.count == 4, "%d", formulas_of(context));
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void formulas_go_with_the_last_plan_that_has_them(void) {
+    gemmepi_config config = host_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = formula_product("d = v * v + 0 * bias * r; s = row_sum(v)");
+    gemmepi_plan *plans[8];
+    int i;
+    for (i = 0; i < 8; i++) {
+        desc.k = 1 + i / 2;
+        desc.a.ld = 9;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plans[i]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
+    CHECK(formulas_of(context) == 4, "%d", formulas_of(context));
+    for (i = 0; i < 8; i++) {
+        CHECK(formulas_of(context) == (i < 4 ? 4 : 8 - i), "%d", formulas_of(context));
+        gemmepi_plan_destroy(plans[i < 4 ? 2 * i : 2 * i - 7]);
+    }
+    CHECK(formulas_of(context) == 0, "%d", formulas_of(context));
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void gpus_refuse_formulas_in_this_version(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = formula_product(formula);
+    gemmepi_plan *plan;
+    config.device = GEMMEPI_DEVICE(0);
+    context = open_fake(&config);
+    CHECK(call(context, &desc) == GEMMEPI_UNSUPPORTED &&
+              sentence_has("formulas run on the host alone in this version"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_UNSUPPORTED && !plan, "%s",
+          gemmepi_last_error());
+    desc.formula = "d = v +";
+    CHECK(call(context, &desc) == GEMMEPI_INVALID_ARGUMENT, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* >>memory */
+
+static gemmepi_status whole_program(const gemmepi_config *config) {
+    gemmepi_matmul_desc desc = formula_product(formula);
+    gemmepi_matmul_args args = formula_args();
+    gemmepi_context *context = NULL;
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gemmepi_create(config, &context);
+    int i;
+    for (i = 0; i < 2 && !status; i++)
+        status = gemmepi_matmul(context, &desc, &args, NULL);
+    if (!status)
+        status = gemmepi_plan_matmul(context, &desc, &plan);
+    if (!status)
+        status = gemmepi_run_matmul(plan, &args, NULL);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    return status;
+}
+
+static void a_program_may_run_out_of_memory_anywhere(void) {
+    gemmepi_config config = host_config();
+    long k, total, refused = 0;
+    CHECK(whole_program(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    total = allocations;
+    for (k = 1; k <= total; k++) {
+        gemmepi_status status;
+        host_config();
+        fails_at = k;
+        status = whole_program(&config);
+        CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK, "allocation %ld of %ld gives %s: %s",
+              k, total, gemmepi_status_name(status), gemmepi_last_error());
+        CHECK(status == GEMMEPI_OK || sentence_has("memory"), "%s", gemmepi_last_error());
+        refused += status != GEMMEPI_OK;
+        nothing_is_left();
+    }
+    CHECK(refused >= 10, "only %ld of %ld allocations matter", refused, total);
+}
+
+/* >>threads */
+
+enum { THREADS = 4, CALLS = 60 };
+
+static gemmepi_context *shared;
+static long failures;
+
+static void *call_and_plan(void *user) {
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args = formula_args();
+    gemmepi_operand own[3];
+    float own_d[M * N], own_rows[M];
+    void *own_pointers[3];
+    int i;
+    (void)user;
+    own_pointers[0] = bias, own_pointers[1] = other, own_pointers[2] = own_rows;
+    args.d = own_d, args.operands = own_pointers;
+    memcpy(own, operands, sizeof own);
+    for (i = 0; i < CALLS; i++) {
+        gemmepi_plan *plan;
+        memset(&desc, 0, sizeof desc);
+        desc.m = 1 + i % M, desc.n = N, desc.k = K;
+        desc.formula = formula;
+        desc.operands = own, desc.operand_count = 3;
+        if (i % 2) {
+            if (gemmepi_matmul(shared, &desc, &args, NULL))
+                count(&failures, 1);
+        } else if (gemmepi_plan_matmul(shared, &desc, &plan)) {
+            count(&failures, 1);
+        } else {
+            if (gemmepi_run_matmul(plan, &args, NULL))
+                count(&failures, 1);
+            gemmepi_plan_destroy(plan);
+        }
+    }
+    return NULL;
+}
+
+static void threads_share_formulas(void) {
+    gemmepi_config config = host_config();
+    pthread_t threads[THREADS];
+    int i;
+    formula_product(formula);
+    shared = open_fake(&config);
+    failures = 0;
+    for (i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, call_and_plan, NULL) == 0, "no thread");
+    for (i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(failures == 0, "%ld calls failed", failures);
+    CHECK(formulas_of(shared) == 2, "%d", formulas_of(shared)); /* of m 2 and 4, which one-shot calls keep */
+    gemmepi_destroy(shared);
+    nothing_is_left();
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(equal_formulas_are_one_and_take_one_plan);
+    RUN(formulas_go_with_the_last_plan_that_has_them);
+    RUN(gpus_refuse_formulas_in_this_version);
+    RUN(a_program_may_run_out_of_memory_anywhere);
+    RUN(threads_share_formulas);
+    return test_finish();
+}
