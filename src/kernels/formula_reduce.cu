@@ -21,10 +21,10 @@ template <class S> __device__ inline void join_threads(S &state, u32 lane, u32 l
 template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
 __device__ inline void store_reduction(const gemmepi__formula_reduction &p, long long at, const S &state) {
     Type *out = (Type *)p.out + at;
-    double result = state.result();
     if constexpr (SAME<Type, I32>) {
-        *out = (I32)result;
+        *out = (I32)state.low; // of the column
     } else {
+        double result = state.result();
         if (Accumulates)
             result += to_acc<double>(*out);
         if (Has_amax)

@@ -136,9 +136,6 @@ template <class A> struct Argmax {
             if (i < valid)
                 add(x[i], columns[i]);
     }
-    __device__ double result() const {
-        return (double)(int)low;
-    }
 };
 
 template <class A, int Reduction> __device__ auto empty_state() {

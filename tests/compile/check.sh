@@ -14,7 +14,7 @@ rooms_below() {
     device) echo api base cuda device ;;
     host) echo api base numbers kernels problem host ;;
     elementwise) echo api base numbers problem cuda device host kernels elementwise ;;
-    product) echo api base numbers problem cuda device host kernels elementwise product ;;
+    product) echo api base numbers formula problem cuda device host kernels elementwise product ;;
     linear) echo api base numbers problem cuda device host kernels elementwise product linear ;;
     plans) echo api base numbers problem cuda device host kernels elementwise product linear plans ;;
     ahead) echo api base numbers problem cuda device host kernels elementwise product linear plans ahead ;;

