@@ -341,6 +341,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMME
     Place place = {item, 0, unit, valid};
     Inputs inputs;
     Outputs outputs;
+    (void)inputs; // there may be none
     FORMULA_INPUTS(BEGIN_INPUT)
     RESULTS(BEGIN_OUTPUT)
 #if FORMULA_VALUE
