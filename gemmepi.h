@@ -7293,6 +7293,51 @@ typedef struct gemmepi__sm80_params {
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__sm80_params;
 
+/* formula_pass.cu: an operand of a formula, in elements. Of a NUMBER there is the number alone. */
+typedef struct gemmepi__formula_place {
+  void *data; /* of a reduction: where tiles leave its states */
+  long long ld, stride;
+  long long row_period, column_period; /* 0: none */
+  const float *scale;
+  void *amax; /* of the accumulator's type, 0 before the launch */
+  double number;
+} gemmepi__formula_place;
+
+#define GEMMEPI__FORMULA_PLACES 33 /* operands by their place, and D */
+
+/* formula_pass.cu: a formula over a finished product, or any matrix. rows and units, see there. */
+typedef struct gemmepi__formula_pass_params {
+  gemmepi__kernel_matrix value, c;
+  gemmepi__kernel_scale scale_a, scale_b, scale_c;
+  const double *device_alpha, *device_beta;
+  double alpha, beta; /* where no device_alpha, device_beta is given */
+  long long part; /* elements from one part of v to the next, of an item */
+  long long rows, units, columns, depth;
+  unsigned row_tiles, column_tiles;
+  int row_steps; /* rows that each thread takes, blockDim.y apart */
+  int uses_c;
+  gemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_pass_params;
+
+/* formula_reduce.cu: `count` results of each of `groups`, each of `lines` states, some of which a thread takes. A result's first state
+ is group * group_step + result * result_step, the next ones line_step on. */
+typedef struct gemmepi__formula_reduction {
+  const void *states;
+  void *out;
+  const float *scale;
+  void *amax;
+  long long groups, count, lines;
+  long long group_step, result_step, line_step;
+  long long out_stride; /* from one group to the next */
+  unsigned first_block, blocks; /* that are for these results */
+  unsigned lanes; /* threads of a result, a power of two */
+  int is_along_lines; /* 1: threads side by side take states of one result, else of several */
+} gemmepi__formula_reduction;
+
+typedef struct gemmepi__formula_reduce_params {
+  gemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES - 1];
+} gemmepi__formula_reduce_params;
+
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
 #define GEMMEPI__PARAMS_TENSORS 8
 #define GEMMEPI__PARAMS_AXES    8
@@ -12241,6 +12286,42 @@ static const gemmepi__source gemmepi__sources[] = {
 "*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
 ": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\n",
 "memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
+{"formula_pass.cu",
+{
+"#line 1 \"src/kernels/formula_pass.cu\"\n#line 14\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gemmepi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
+"if constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\nvalue.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gemmepi__kernel_matrix&matrix,long long part,long long units,const Place&place,\nT(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\n"
+"load_run<FORMULA_VALUE,false>((const Type*)matrix.data+part+place.item*matrix.stride +place.row*matrix.ld,0,units,place,words);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gemmepi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
+"factor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\nelse if(!GEMMEPI_APPLIED||GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,0,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\n"
+"const gemmepi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\n",
+"keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)*to.scale);\nif(place.valid)\nstore_units<Members>((Type*)to.data+place.item*to.stride +place.row*to.ld,p.units,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gemmepi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\n\n"
+"__device__ void begin(){}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\nfor(u32 step=blockDim.x/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gemmepi__formula_pass_params&,const Place&,long long){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\n"
+"states[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],0);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&place,long long row_tile){\n__shared__ State shared[UNITS][THREADS];\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\n"
+"state=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\n__shared__ State shared[THREADS/32];\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nfor(int step=16;step>0;step/=2)\nstate.join(from_lane(state,step));\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\n"
+"return Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n",
+"#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\n"
+"for(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\n"
+"RESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params){\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\n"
+"long long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+{"formula_reduce.cu",
+{
+"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_threads(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n*out=(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\n"
+"DEVICE void finish_reduction(const gemmepi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\njoin_threads(state,lane,p.lanes,p.is_along_lines?1:results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\n"
+"blockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
+{"formula_reduce.cuh",
+{
+"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\n"
+"template<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA left[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nleft[i]=i<valid?x[i]:A(0);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nat+=(double)left[0];\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=at!=at||at>other.at?at:other.at;\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\njoin({i<valid?x[i]:below_all<A>()});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n"
+"__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=mine!=mine||mine>its?mine:its;\nsum=sum*exp(mine -shift())+other.sum*exp(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>of_run=Max<A>::empty();\nof_run.add_run(x,columns,valid);\nLogsumexp run={of_run.at,0};\n#pragma unroll\nfor(int i=0;i<N;i++)\nrun.sum+=i<valid?exp(x[i]-run.shift()):A(0);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\n"
+"bool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
+{"formula_run.cuh",
+{
+"#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n};\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\nreturn unit;\nif(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n"
+"__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\nreturn Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\ntemplate<int Members,bool Is_periodic,class Type>\nDEVICE void load_run(const Type*line,long long period,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\n"
+"for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[Is_periodic?within(column,period):column];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,class Type>\nDEVICE void store_units(Type*line,long long units,const Place&place,const T(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\n"
+"line[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\nreturn to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\nstruct Nothing{};\ntemplate<bool Exists,class X>struct If{\ntypedef X type;\n};\ntemplate<class X>struct If<false,X>{\ntypedef Nothing type;\n};\nstruct Runs{\nWords<Type,UNITS>at[Members];\n};\ntypename If<HAS_COLUMNS,Runs>::type runs;\n"
+"typename If<!HAS_COLUMNS,Read<Type>>::type one;\ntypename If<IS_SCALED,float>::type factor;\n\n",
+"__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0>((const Type*)operand.data+place.item*operand.stride +row*operand.ld,operand.column_period,\np.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[place.item*operand.stride]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\n"
+"if constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[place.item*operand.stride +row])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs.at[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nvalues[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs.at[piece],values[piece]);\n}\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int OCTET=8;\n"
@@ -12268,10 +12349,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
 "}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n"
-"}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\n"
-"void*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
-"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\n",
-"unsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\n"
+"gemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\n"
+"typedef struct gemmepi__contiguous_params{\n",
+"gemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\n"
+"long long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -12637,6 +12719,8 @@ static void gemmepi__digest_closure(const gemmepi__source *sources, const char *
 /* A kernel's file and prologue, and its key with what stands ahead of them there. */
 #define GEMMEPI__KERNEL_KEY_SIZE 2048
 #define GEMMEPI__CODE_KEY_SIZE   (GEMMEPI__KERNEL_KEY_SIZE + 256)
+#define GEMMEPI__PROLOGUE_IN_KEY \
+  (GEMMEPI__KERNEL_KEY_SIZE - 256) /* characters; of a longer one keys have the digest */
 
 typedef struct gemmepi__code {
   const void *image; /* a cubin or PTX, at any address */
@@ -12654,10 +12738,28 @@ typedef struct gemmepi__bundle {
 
 /* >>keys: what a kernel is made of, behind what it was made with or for */
 
+/* The prologue, or its digest where a key has no room for it: a formula's is long. */
+static void gemmepi__append_prologue(gemmepi__text *text, const char *prologue) {
+  char digest[GEMMEPI__SHA256_HEX_SIZE];
+  size_t length = strlen(prologue);
+  gemmepi__sha256 sha;
+  unsigned char bytes[GEMMEPI__SHA256_SIZE];
+  if (length < GEMMEPI__PROLOGUE_IN_KEY) {
+    gemmepi__append(text, "%s", prologue);
+    return;
+  }
+  gemmepi__sha256_init(&sha);
+  gemmepi__sha256_update(&sha, prologue, length);
+  gemmepi__sha256_final(&sha, bytes);
+  gemmepi__sha256_hex(bytes, digest);
+  gemmepi__append(text, "digest of the prologue %s\n", digest);
+}
+
 static void gemmepi__append_kernel(gemmepi__text *text, const char *file, const char *prologue) {
   char sources[GEMMEPI__SHA256_HEX_SIZE];
   gemmepi__digest_closure(gemmepi__sources, file, sources);
-  gemmepi__append(text, "sources %s\noptions --std=c++17\nfile %s\n%s", sources, file, prologue);
+  gemmepi__append(text, "sources %s\noptions --std=c++17\nfile %s\n", sources, file);
+  gemmepi__append_prologue(text, prologue);
 }
 
 /* What the keys of all kernels for a chip begin with. */
@@ -13442,38 +13544,46 @@ static gemmepi_status gemmepi__build_source(gemmepi_context *context, const char
   return gemmepi__build_kernel(context, &source, kernel);
 }
 
+/* The kernel of a key, which is known to the context from then on, without its code at first. */
+static gemmepi_status gemmepi__know_kernel(gemmepi_context *context, const char *key, size_t length, gemmepi__kernel **found) {
+  gemmepi__kernel *kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, length);
+  if (!kernel) {
+    kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
+    if (!kernel)
+      return GEMMEPI_OUT_OF_MEMORY;
+    if (!gemmepi__map_insert(&context->kernels, key, length, kernel)) {
+      gemmepi__delete(&context->allocator, kernel);
+      return GEMMEPI_OUT_OF_MEMORY;
+    }
+  }
+  *found = kernel;
+  return GEMMEPI_OK;
+}
+
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
   const char *entry, const char *name, gemmepi__kernel **found) {
   char key[GEMMEPI__KERNEL_KEY_SIZE];
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
-  gemmepi__kernel *kernel;
-  gemmepi_status status = GEMMEPI_OK;
-  size_t file_length;
+  size_t size = strlen(entry) + strlen(name) + strlen(prologue) + 16;
+  char *renamed = (char *)gemmepi__new(&context->allocator, size);
+  gemmepi__kernel *kernel = NULL;
+  gemmepi_status status;
+  if (!renamed)
+    return GEMMEPI_OUT_OF_MEMORY;
+  snprintf(renamed, size, "#define %s %s\n%s", entry, name, prologue);
   gemmepi__append(&text, "%s\n", file);
-  file_length = text.length;
-  gemmepi__append(&text, "#define %s %s\n%s", entry, name, prologue);
-  if (gemmepi__text_is_cut(&text))
-    return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
-      GEMMEPI__KERNEL_KEY_SIZE);
-  kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
-  if (!kernel) {
-    kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
-    if (!kernel)
-      return GEMMEPI_OUT_OF_MEMORY;
-    if (!gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
-      gemmepi__delete(&context->allocator, kernel);
-      return GEMMEPI_OUT_OF_MEMORY;
-    }
-  }
-  while (kernel->is_being_built)
+  gemmepi__append_prologue(&text, renamed);
+  status = gemmepi__know_kernel(context, key, text.length, &kernel);
+  while (!status && kernel->is_being_built)
     gemmepi__wait(&context->kernel_built, &context->build_lock);
-  if (!kernel->function) { /* and where it could not be built before, it is tried again */
+  if (!status && !kernel->function) { /* and where it could not be built before, it is tried again */
     kernel->is_being_built = 1;
-    status = gemmepi__build_source(context, file, key + file_length, name, kernel);
+    status = gemmepi__build_source(context, file, renamed, name, kernel);
     kernel->is_being_built = 0;
     gemmepi__wake_all(&context->kernel_built);
   }
+  gemmepi__delete(&context->allocator, renamed);
   *found = kernel;
   return status;
 }

@@ -8,6 +8,7 @@
 #include "device/compile.h"
 #include "elementwise/plan.h"
 #include "extra.h"
+#include "product/parts/formula_pass.h"
 #include "product/plan.h"
 
 #include <ctype.h>
@@ -37,6 +38,8 @@ static const family transpose = {"transpose", "transpose.cu", 0, NULL, 0};
 static const family elementwise = {"elementwise", "elementwise.cu", 0, NULL, 0};
 static const family sum = {"sum", "sum.cu", 0, NULL, 0};
 static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
+static const family formula_pass = {"formula_pass", "formula_pass.cu", 0, NULL, 0};
+static const family formula_reduce = {"formula_reduce", "formula_reduce.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
@@ -48,7 +51,7 @@ typedef struct kernel {
     char name[96];
     char target[16];
     int arch;
-    char prologue[1536];
+    const char *prologue;
 } kernel;
 
 static kernel kernels[MAX_KERNELS];
@@ -68,6 +71,7 @@ static int is_listed(const family *of, const char *prologue, const char *target)
 static void add_target(const family *of, const char *name, const char *prologue, const char *target,
                        int arch) {
     kernel *added = &kernels[kernel_count];
+    char *copy;
     if (is_listed(of, prologue, target))
         return;
     if (kernel_count == MAX_KERNELS) {
@@ -79,7 +83,13 @@ static void add_target(const family *of, const char *name, const char *prologue,
     added->arch = arch;
     snprintf(added->name, sizeof added->name, "%s_%s", of->name, name);
     snprintf(added->target, sizeof added->target, "%s", target);
-    snprintf(added->prologue, sizeof added->prologue, "%s", prologue);
+    copy = (char *)malloc(strlen(prologue) + 1);
+    added->prologue = copy;
+    if (!copy) {
+        printf("there is no memory for a prologue\n");
+        exit(1);
+    }
+    strcpy(copy, prologue);
 }
 
 /* A few specialisations are for every architecture that their family is for, the others for that of the table and one more:
@@ -1005,6 +1015,111 @@ static void list_invariant(void) {
     is_invariant = 0;
 }
 
+/* >>formulas */
+
+#define OPERAND(name, kind, width, dtype, output) \
+    { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0 }
+/* Those that are in a formula's text, each as ", NAME" or so; the others are not read. */
+static const gemmepi_operand formula_operands[] = {
+    OPERAND("residual", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0),
+    OPERAND("up", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0),
+    OPERAND("pre", GEMMEPI_FULL, GEMMEPI_WIDTH_DOUBLE, GEMMEPI_DTYPE_DEFAULT, 0),
+    OPERAND("bias", GEMMEPI_PER_COLUMN, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0),
+    OPERAND("rstd", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_F32, 0),
+    OPERAND("label", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_I64, 0),
+    OPERAND("seed", GEMMEPI_SCALAR, GEMMEPI_WIDTH_N, GEMMEPI_I64, 0),
+    OPERAND("cosine", GEMMEPI_FULL, GEMMEPI_WIDTH_HALF, GEMMEPI_DTYPE_DEFAULT, 0),
+    OPERAND("sine", GEMMEPI_FULL, GEMMEPI_WIDTH_HALF, GEMMEPI_DTYPE_DEFAULT, 0),
+    OPERAND("squares", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
+    OPERAND("lse", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
+    OPERAND("best", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
+    OPERAND("sums", GEMMEPI_PER_COLUMN, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
+    OPERAND("total", GEMMEPI_SCALAR, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
+};
+
+static const struct formula_row {
+    const char *name, *text;
+} formula_rows[] = {
+    {"norm", "d = v * rstd * bias"},
+    {"gate", "d = silu(v + bias) * up + residual; squares = row_sum(d * d)"},
+    {"dropout", "d = (uniform(seed, 0) >= 0.25 ? (v + bias) / 0.75 : 0) + residual"},
+    {"rotate",
+     "d = pair(left(v, 128) * cosine - right(v, 128) * sine, right(v, 128) * cosine + left(v, 128) * sine, 128)"},
+    {"rotate_pairs", "d = interleave(even(v) * cosine - odd(v) * sine, odd(v) * cosine + even(v) * sine)"},
+    {"swiglu", "d = left(v) * silu(right(v))"},
+    {"swiglu_backward", "d = pair(v * silu(right(pre)), v * left(pre) * d_silu(right(pre)))"},
+    {"loss", "lse = row_logsumexp(v); squares = row_sum(column == label ? v : 0)"},
+    {"argmax", "best = row_argmax(v)"},
+    {"sums", "sums = column_sum(v * residual); total = all_sum(v * v); d = gelu_erf(v)"},
+    {"columns", "sums = column_logsumexp(v)"},
+};
+
+static void place_formula(const gemmepi__formula *formula, gemmepi__placed_formula *placed) {
+    int i;
+    memset(placed, 0, sizeof *placed);
+    placed->formula = formula;
+    placed->rows = placed->columns = placed->depth = 1024;
+    placed->items = 1;
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        placed->operands[i].ld = 2048;
+    placed->operands[GEMMEPI__RESULT].amax = placed->operands[GEMMEPI__RESULT].scale =
+        gemmepi__takes_scale(formula->d);
+}
+
+static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator, gemmepi_dtype d,
+                        int aligned, int applied) {
+    static char prologue[1 << 16];
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__formula_desc desc;
+    gemmepi__placed_formula placed;
+    gemmepi__formula_source source;
+    gemmepi__formula *formula;
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    char name[80];
+    size_t i;
+    memset(&desc, 0, sizeof desc), memset(&source, 0, sizeof source);
+    for (i = 0; i < GEMMEPI__COUNT(formula_operands); i++)
+        if (strstr(row->text, formula_operands[i].name)) {
+            operands[desc.operand_count] = formula_operands[i];
+            if (accumulator == GEMMEPI_F64 && operands[desc.operand_count].dtype == GEMMEPI_F32)
+                operands[desc.operand_count].dtype = GEMMEPI_F64;
+            desc.operand_count++;
+        }
+    desc.text = row->text, desc.operands = operands;
+    desc.accumulator = accumulator, desc.d = d;
+    if (gemmepi__parse_formula(&allocator, &desc, &formula) != GEMMEPI_OK) {
+        printf("%s is no formula: %s\n", row->name, gemmepi_last_error());
+        exit(1);
+    }
+    place_formula(formula, &placed);
+    source.dtype = accumulator, source.ld = 1024;
+    source.alignment = aligned ? 256 : (int64_t)gemmepi__dtype(d)->size;
+    source.applied = applied, source.c = applied ? 0 : (int)d;
+    gemmepi__formula_pass_prologue(&text, &placed, &source);
+    snprintf(name, sizeof name, "%s_%s%s%s", row->name, gemmepi__dtype(d)->name, applied ? "" : "_c",
+             aligned ? "" : "_unaligned");
+    add(&formula_pass, name, prologue);
+    text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__formula_reduce_prologue(&text, &placed);
+    for (i = 0; i < (size_t)formula->operand_count && !gemmepi__is_reduced(&formula->operands[i]); i++) {
+    }
+    if (i < (size_t)formula->operand_count)
+        add(&formula_reduce, name, prologue);
+    gemmepi__delete(&allocator, formula);
+}
+
+static void list_formulas(void) {
+    size_t i;
+    few_archs = 1;
+    for (i = 0; i < GEMMEPI__COUNT(formula_rows); i++) {
+        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_BF16, 1, 1);
+        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_F32, 0, 0);
+        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_E4M3, 1, 0);
+        add_formula(&formula_rows[i], GEMMEPI_F64, GEMMEPI_F64, 1, 1);
+    }
+}
+
 static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                            GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
@@ -1311,6 +1426,7 @@ int main(int argc, char **argv) {
     }
     list_kernels();
     list_elementwise();
+    list_formulas();
     if (kernel_count == 0) {
         printf("FAIL kernels: there is no family %s\n0 passed, 1 failed, 0 skipped\n", only);
         return 1;

@@ -10,6 +10,8 @@
 /* A kernel's file and prologue, and its key with what stands ahead of them there. */
 #define GEMMEPI__KERNEL_KEY_SIZE 2048
 #define GEMMEPI__CODE_KEY_SIZE   (GEMMEPI__KERNEL_KEY_SIZE + 256)
+#define GEMMEPI__PROLOGUE_IN_KEY \
+    (GEMMEPI__KERNEL_KEY_SIZE - 256) /* characters; of a longer one keys have the digest */
 
 typedef struct gemmepi__code {
     const void *image; /* a cubin or PTX, at any address */
@@ -27,10 +29,28 @@ typedef struct gemmepi__bundle {
 
 /* >>keys: what a kernel is made of, behind what it was made with or for */
 
+/* The prologue, or its digest where a key has no room for it: a formula's is long. */
+static void gemmepi__append_prologue(gemmepi__text *text, const char *prologue) {
+    char digest[GEMMEPI__SHA256_HEX_SIZE];
+    size_t length = strlen(prologue);
+    gemmepi__sha256 sha;
+    unsigned char bytes[GEMMEPI__SHA256_SIZE];
+    if (length < GEMMEPI__PROLOGUE_IN_KEY) {
+        gemmepi__append(text, "%s", prologue);
+        return;
+    }
+    gemmepi__sha256_init(&sha);
+    gemmepi__sha256_update(&sha, prologue, length);
+    gemmepi__sha256_final(&sha, bytes);
+    gemmepi__sha256_hex(bytes, digest);
+    gemmepi__append(text, "digest of the prologue %s\n", digest);
+}
+
 static void gemmepi__append_kernel(gemmepi__text *text, const char *file, const char *prologue) {
     char sources[GEMMEPI__SHA256_HEX_SIZE];
     gemmepi__digest_closure(gemmepi__sources, file, sources);
-    gemmepi__append(text, "sources %s\noptions --std=c++17\nfile %s\n%s", sources, file, prologue);
+    gemmepi__append(text, "sources %s\noptions --std=c++17\nfile %s\n", sources, file);
+    gemmepi__append_prologue(text, prologue);
 }
 
 /* What the keys of all kernels for a chip begin with. */

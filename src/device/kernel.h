@@ -253,38 +253,47 @@ static gemmepi_status gemmepi__build_source(gemmepi_context *context, const char
     return gemmepi__build_kernel(context, &source, kernel);
 }
 
+/* The kernel of a key, which is known to the context from then on, without its code at first. */
+static gemmepi_status gemmepi__know_kernel(gemmepi_context *context, const char *key, size_t length,
+                                           gemmepi__kernel **found) {
+    gemmepi__kernel *kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, length);
+    if (!kernel) {
+        kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
+        if (!kernel)
+            return GEMMEPI_OUT_OF_MEMORY;
+        if (!gemmepi__map_insert(&context->kernels, key, length, kernel)) {
+            gemmepi__delete(&context->allocator, kernel);
+            return GEMMEPI_OUT_OF_MEMORY;
+        }
+    }
+    *found = kernel;
+    return GEMMEPI_OK;
+}
+
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
                                            const char *entry, const char *name, gemmepi__kernel **found) {
     char key[GEMMEPI__KERNEL_KEY_SIZE];
     gemmepi__text text = gemmepi__text_in(key, sizeof key);
-    gemmepi__kernel *kernel;
-    gemmepi_status status = GEMMEPI_OK;
-    size_t file_length;
+    size_t size = strlen(entry) + strlen(name) + strlen(prologue) + 16;
+    char *renamed = (char *)gemmepi__new(&context->allocator, size);
+    gemmepi__kernel *kernel = NULL;
+    gemmepi_status status;
+    if (!renamed)
+        return GEMMEPI_OUT_OF_MEMORY;
+    snprintf(renamed, size, "#define %s %s\n%s", entry, name, prologue);
     gemmepi__append(&text, "%s\n", file);
-    file_length = text.length;
-    gemmepi__append(&text, "#define %s %s\n%s", entry, name, prologue);
-    if (gemmepi__text_is_cut(&text))
-        return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "the prologue of %s is longer than %d characters", file,
-                             GEMMEPI__KERNEL_KEY_SIZE);
-    kernel = (gemmepi__kernel *)gemmepi__map_find(&context->kernels, key, text.length);
-    if (!kernel) {
-        kernel = (gemmepi__kernel *)gemmepi__new(&context->allocator, sizeof *kernel);
-        if (!kernel)
-            return GEMMEPI_OUT_OF_MEMORY;
-        if (!gemmepi__map_insert(&context->kernels, key, text.length, kernel)) {
-            gemmepi__delete(&context->allocator, kernel);
-            return GEMMEPI_OUT_OF_MEMORY;
-        }
-    }
-    while (kernel->is_being_built)
+    gemmepi__append_prologue(&text, renamed);
+    status = gemmepi__know_kernel(context, key, text.length, &kernel);
+    while (!status && kernel->is_being_built)
         gemmepi__wait(&context->kernel_built, &context->build_lock);
-    if (!kernel->function) { /* and where it could not be built before, it is tried again */
+    if (!status && !kernel->function) { /* and where it could not be built before, it is tried again */
         kernel->is_being_built = 1;
-        status = gemmepi__build_source(context, file, key + file_length, name, kernel);
+        status = gemmepi__build_source(context, file, renamed, name, kernel);
         kernel->is_being_built = 0;
         gemmepi__wake_all(&context->kernel_built);
     }
+    gemmepi__delete(&context->allocator, renamed);
     *found = kernel;
     return status;
 }

@@ -114,6 +114,51 @@ typedef struct gemmepi__sm80_params {
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
 } gemmepi__sm80_params;
 
+/* formula_pass.cu: an operand of a formula, in elements. Of a NUMBER there is the number alone. */
+typedef struct gemmepi__formula_place {
+    void *data; /* of a reduction: where tiles leave its states */
+    long long ld, stride;
+    long long row_period, column_period; /* 0: none */
+    const float *scale;
+    void *amax; /* of the accumulator's type, 0 before the launch */
+    double number;
+} gemmepi__formula_place;
+
+#define GEMMEPI__FORMULA_PLACES 33 /* operands by their place, and D */
+
+/* formula_pass.cu: a formula over a finished product, or any matrix. rows and units, see there. */
+typedef struct gemmepi__formula_pass_params {
+    gemmepi__kernel_matrix value, c;
+    gemmepi__kernel_scale scale_a, scale_b, scale_c;
+    const double *device_alpha, *device_beta;
+    double alpha, beta; /* where no device_alpha, device_beta is given */
+    long long part;     /* elements from one part of v to the next, of an item */
+    long long rows, units, columns, depth;
+    unsigned row_tiles, column_tiles;
+    int row_steps; /* rows that each thread takes, blockDim.y apart */
+    int uses_c;
+    gemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_pass_params;
+
+/* formula_reduce.cu: `count` results of each of `groups`, each of `lines` states, some of which a thread takes. A result's first state
+   is group * group_step + result * result_step, the next ones line_step on. */
+typedef struct gemmepi__formula_reduction {
+    const void *states;
+    void *out;
+    const float *scale;
+    void *amax;
+    long long groups, count, lines;
+    long long group_step, result_step, line_step;
+    long long out_stride;         /* from one group to the next */
+    unsigned first_block, blocks; /* that are for these results */
+    unsigned lanes;               /* threads of a result, a power of two */
+    int is_along_lines;           /* 1: threads side by side take states of one result, else of several */
+} gemmepi__formula_reduction;
+
+typedef struct gemmepi__formula_reduce_params {
+    gemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES - 1];
+} gemmepi__formula_reduce_params;
+
 /* The tensors of an element-wise operation, in the order of operations.cuh. */
 #define GEMMEPI__PARAMS_TENSORS 8
 #define GEMMEPI__PARAMS_AXES    8

@@ -210,11 +210,35 @@ template <class T> static T max_float(T a, T b) {
 static float max_nan(float a, float b) {
     return a != a || b != b ? same_bits<float>(0x7fffffffu) : max_float(a, b);
 }
+static float min_nan(float a, float b) {
+    return a != a || b != b ? same_bits<float>(0x7fffffffu) : min_float(a, b);
+}
 template <class T> static T copysign_of(T sign, T magnitude) {
     return std::copysign(magnitude, sign);
 }
 template <class T> static T quotient(T a, T b) {
     return a / b;
+}
+template <class T> static T root(T a) {
+    return std::sqrt(a);
+}
+// a b + c is less than its nearest float (-1), that (0) or greater (1): the product is exact in double, and so is what the sum leaves off.
+static int beside_nearest(float a, float b, float c) {
+    double product = (double)a * b, sum = product + c, back = sum - product;
+    double off = (product - (sum - back)) + (c - back), left = (sum - std::fma(a, b, c)) + off;
+    return std::isfinite(sum) ? (left > 0) - (left < 0) : 0;
+}
+static float fma_down(float a, float b, float c) {
+    float nearest = std::fma(a, b, c);
+    return beside_nearest(a, b, c) < 0 ? std::nextafter(nearest, -INFINITY) : nearest;
+}
+static float fma_to_zero(float a, float b, float c) {
+    float nearest = std::fma(a, b, c);
+    int beside = beside_nearest(a, b, c);
+    return beside * nearest < 0 ? std::nextafter(nearest, 0.f) : nearest;
+}
+static float add_to_zero(float a, float b) {
+    return fma_to_zero(a, 1, b);
 }
 template <class T> static T rcp(T a) {
     return 1 / a;
@@ -224,6 +248,12 @@ static float flushed(float x) {
 }
 static float ex2_approx(float x) {
     return flushed((float)std::exp2((double)flushed(x)));
+}
+static float ex2_approx_subnormal(float x) {
+    return (float)std::exp2((double)x);
+}
+static float rsqrt_approx(float x) {
+    return (float)(1 / std::sqrt((double)x));
 }
 static float rcp_approx(float x) {
     return flushed((float)(1 / (double)flushed(x)));
@@ -276,6 +306,14 @@ static void bit_insert(warp &w, const op &o, u32 lanes) { // bfi.b32 d, a into b
             count = w.at<u32>(o.x[4])[i] & 255;
         u32 ones = from >= 32 ? 0 : (count >= 32 ? ~0u : (1u << count) - 1) << from;
         w.at<u32>(o.x[0])[i] = (b & ~ones) | (from >= 32 ? 0 : a << from & ones);
+    });
+}
+static void bit_insert_64(warp &w, const op &o, u32 lanes) { // bfi.b64
+    for_lanes(lanes, [&](u32 i) {
+        u64 a = w.at<u64>(o.x[1])[i], b = w.at<u64>(o.x[2])[i];
+        u32 from = w.at<u32>(o.x[3])[i] & 255, count = w.at<u32>(o.x[4])[i] & 255;
+        u64 ones = from >= 64 ? 0 : (count >= 64 ? ~(u64)0 : ((u64)1 << count) - 1) << from;
+        w.at<u64>(o.x[0])[i] = (b & ~ones) | (from >= 64 ? 0 : a << from & ones);
     });
 }
 template <class Half, class Less> static u32 of_halves(u32 a, u32 b, Less first) {
@@ -363,8 +401,17 @@ static float to_f32_down(double a) { // towards zero
         return std::copysign(3.40282347e38f, x);
     return std::fabs((double)x) > std::fabs(a) ? std::nextafter(x, 0.f) : x;
 }
-static float nearest_whole(float a) {
+template <class To, class From> static To cut_to_whole(From a) {
+    return to_whole<To, From>(std::trunc(a));
+}
+template <class T> static T nearest_whole(T a) {
     return std::nearbyint(a);
+}
+template <class T> static T whole_below(T a) {
+    return std::floor(a);
+}
+template <class T> static T whole_towards_0(T a) {
+    return std::trunc(a);
 }
 static float saturated(float a) {
     return a > 0 ? (a < 1 ? a : 1) : 0;

@@ -36,6 +36,10 @@ template <class T> static void add_floats(table &t, const std::string &type, con
     t["min." + type] = {w + w + w, two<T, min_float<T>>};
     t["max." + type] = {w + w + w, two<T, max_float<T>>};
     t["copysign." + type] = {w + w + w, two<T, copysign_of<T>>};
+    t["sqrt.rn." + type] = {w + w, one<T, root<T>>};
+    t["cvt.rni." + type + "." + type] = {w + w, one<T, nearest_whole<T>>};
+    t["cvt.rmi." + type + "." + type] = {w + w, one<T, whole_below<T>>};
+    t["cvt.rzi." + type + "." + type] = {w + w, one<T, whole_towards_0<T>>};
     t["div.rn." + type] = {w + w + w, two<T, quotient<T>>};
     t["rcp.rn." + type] = {w + w, one<T, rcp<T>>};
     t["setp.equ." + type] = {"0" + w + w, compare<T, is_equ<T>>};
@@ -105,6 +109,13 @@ static table make_table() {
     add_floats<float>(t, "f32", "4");
     add_floats<double>(t, "f64", "8");
     t["max.NaN.f32"] = {"444", two<float, max_nan>};
+    t["min.NaN.f32"] = {"444", two<float, min_nan>};
+    t["add.rz.f32"] = {"444", two<float, add_to_zero>};
+    t["fma.rm.f32"] = {"4444", three<float, fma_down>};
+    t["fma.rz.f32"] = {"4444", three<float, fma_to_zero>};
+    t["ex2.approx.f32"] = {"44", one<float, ex2_approx_subnormal>};
+    t["div.approx.f32"] = {"444", two<float, quotient<float>>};
+    t["rsqrt.approx.f32"] = {"44", one<float, rsqrt_approx>};
     t["ex2.approx.ftz.f32"] = {"44", one<float, ex2_approx>};
     t["rcp.approx.ftz.f32"] = {"44", one<float, rcp_approx>};
     t["rcp.approx.ftz.f64"] = {"88", one<double, rcp_approx_64>};
@@ -133,6 +144,7 @@ static table make_table() {
     t["shf.r.wrap.b32"] = {"4444", three<u32, funnel_right>};
     t["prmt.b32"] = {"4444", three<u32, permute>};
     t["bfi.b32"] = {"44444", bit_insert};
+    t["bfi.b64"] = {"88844", bit_insert_64};
 
     for (const char *sort : {"b", "u", "s", "f"}) {
         add_moves<u16>(t, std::string(sort) + "16", "2");
@@ -156,15 +168,19 @@ static table make_table() {
     t["cvt.f64.f32"] = {"84", convert<double, float, cast<double, float>>};
     t["cvt.rn.f32.f64"] = {"48", convert<float, double, cast<float, double>>};
     t["cvt.rz.f32.f64"] = {"48", convert<float, double, to_f32_down>};
-    t["cvt.rni.f32.f32"] = {"44", one<float, nearest_whole>};
     t["cvt.sat.f32.f32"] = {"44", one<float, saturated>};
     t["cvt.rn.f32.s16"] = {"42", convert<float, s16, cast<float, s16>>};
     t["cvt.rn.f32.s32"] = {"44", convert<float, s32, cast<float, s32>>};
+    t["cvt.rn.f32.u16"] = {"42", convert<float, u16, cast<float, u16>>};
+    t["cvt.rn.f32.u32"] = {"44", convert<float, u32, cast<float, u32>>};
+    t["cvt.rn.f32.u64"] = {"48", convert<float, u64, cast<float, u64>>};
+    t["cvt.rn.f64.u32"] = {"84", convert<double, u32, cast<double, u32>>};
     t["cvt.rn.f32.s64"] = {"48", convert<float, s64, cast<float, s64>>};
     t["cvt.rn.f64.s16"] = {"82", convert<double, s16, cast<double, s16>>};
     t["cvt.rn.f64.s32"] = {"84", convert<double, s32, cast<double, s32>>};
     t["cvt.rn.f64.s64"] = {"88", convert<double, s64, cast<double, s64>>};
     t["cvt.rni.s32.f32"] = {"44", convert<s32, float, to_whole<s32, float>>};
+    t["cvt.rzi.s32.f32"] = {"44", convert<s32, float, cut_to_whole<s32, float>>};
     t["cvt.rni.s64.f64"] = {"88", convert<s64, double, to_whole<s64, double>>};
     t["cvt.rn.satfinite.e4m3x2.f32"] = {"244", two_fp8<4, 3, 0x7e>};
     t["cvt.rn.satfinite.e5m2x2.f32"] = {"244", two_fp8<5, 2, 0>};

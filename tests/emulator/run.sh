@@ -20,6 +20,8 @@ sample() {
     done
     cat <<'LIST'
 90 gpu/operands
+90 gpu/formula_pass 16 1
+75 gpu/formula_pass 6 2
 90 gpu/invariant small
 80 gpu/invariant small
 90 products/fuzz 24 1

@@ -8,8 +8,9 @@
     "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_formula.cuh", "epilogue_fragment.cuh", \
         "epilogue_staging.cuh", "epilogue_mask.cuh", "epilogue_column_sums.cuh", "types.cuh",   \
         "activation.cuh", "amax.cuh", "params.h", "codes.h"
-#define OPERATIONS "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h"
-#define COPY       "copy.cuh", "types.cuh", "params.h"
+#define OPERATIONS     "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h"
+#define COPY           "copy.cuh", "types.cuh", "params.h"
+#define FORMULA_REDUCE "formula_reduce.cuh", "types.cuh", "amax.cuh", "params.h"
 #define SM90                                                                                                \
     "sm90/barriers.cuh", "sm90/box.cuh", "sm90/box_memory.cuh", "sm90/column_sums.cuh", "sm90/columns.cuh", \
         "sm90/consume.cuh", "sm90/load.cuh", "sm90/mask.cuh", "sm90/multiply.cuh", "sm90/options.cuh",      \
@@ -18,18 +19,21 @@
 #define MAX_INCLUDED 32
 
 /* written down by hand from the #include lines of src/kernels/ */
-static const char *const families[][MAX_INCLUDED] = {{"pass.cu", EPILOGUE},
-                                                     {"gemm_plain.cu", EPILOGUE},
-                                                     {"gemm_sm80.cu", EPILOGUE},
-                                                     {"gemm_sm90.cu", EPILOGUE, SM90},
-                                                     {"gemm_small.cu", EPILOGUE},
-                                                     {"elementwise.cu", OPERATIONS},
-                                                     {"sum.cu", OPERATIONS},
-                                                     {"convert.cu", COPY},
-                                                     {"pack.cu", COPY},
-                                                     {"transpose.cu", "types.cuh", "params.h"},
-                                                     {"reduce.cu", "types.cuh", "params.h"},
-                                                     {"scaled.cu", "amax.cuh", "types.cuh", "params.h"}};
+static const char *const families[][MAX_INCLUDED] = {
+    {"pass.cu", EPILOGUE},
+    {"gemm_plain.cu", EPILOGUE},
+    {"gemm_sm80.cu", EPILOGUE},
+    {"gemm_sm90.cu", EPILOGUE, SM90},
+    {"gemm_small.cu", EPILOGUE},
+    {"elementwise.cu", OPERATIONS},
+    {"sum.cu", OPERATIONS},
+    {"convert.cu", COPY},
+    {"pack.cu", COPY},
+    {"transpose.cu", "types.cuh", "params.h"},
+    {"reduce.cu", "types.cuh", "params.h"},
+    {"scaled.cu", "amax.cuh", "types.cuh", "params.h"},
+    {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "activation.cuh", "codes.h"},
+    {"formula_reduce.cu", FORMULA_REDUCE}};
 
 static int needs(const char *const *family, const char *name) {
     int i;

@@ -1,0 +1,365 @@
+// A formula over a finished product, or over any matrix, or over no v at all. A thread takes the same units of row_steps rows, a block
+// threadIdx.x * UNITS units of blockDim.y * row_steps rows. Of reductions each block leaves states, for formula_reduce.cu to join.
+//
+// The prologue includes formula.cuh and activation.cuh, has what formula/emit.h writes, and defines beside that
+//
+//     GEMMEPI_T            F32, F64 or I32: the accumulator, in which v lies and everything is computed
+//     GEMMEPI_INDEX        an integer type that holds all extents
+//     GEMMEPI_UNITS        4 or 8
+//     GEMMEPI_VALUE_TYPE   of v in memory. GEMMEPI_HAS_VALUE 0: it is 0, or not read. GEMMEPI_PARTS: in which it lies
+//     GEMMEPI_RESULT_TYPE  of D
+//     GEMMEPI_C_TYPE       GEMMEPI_APPLIED 1: alpha is 1 and there is no C, known beforehand
+//     GEMMEPI_SCALE_A, _B  modes of scales that v is yet to be multiplied by. GEMMEPI_SCALE_C: whether C has one
+//     GEMMEPI_SCALED       a bit for each operand, by its place, that has a scale; GEMMEPI_AMAX one for each that has an amax
+#include "formula_run.cuh"
+#include "activation.cuh"
+
+constexpr int THREADS = 256, RESULT = 32;
+constexpr bool IS_INT = SAME<T, I32>;
+
+typedef decltype(magnitude(T())) Magnitude;
+
+// >>v
+
+// Modulo 2^32 of whole numbers.
+__device__ inline T times(T x, T y) {
+    if constexpr (IS_INT)
+        return (T)((u32)x * (u32)y);
+    else
+        return x * y;
+}
+__device__ inline T plus(T x, T y) {
+    if constexpr (IS_INT)
+        return (T)((u32)x + (u32)y);
+    else
+        return x + y;
+}
+
+__device__ inline T scalar(const double *on_device, double given) {
+    return from_acc<T>(on_device ? *on_device : given);
+}
+
+#if FORMULA_VALUE
+// The factors of v, and what of them a thread keeps for all rows.
+struct Value {
+    T alpha, beta, columns[GEMMEPI_SCALE_B == SCALE_OUTER ? FORMULA_VALUE : 1][UNITS];
+    bool takes_c;
+};
+
+__device__ inline Value begin_value(const gemmepi__formula_pass_params &p, const Place &place) {
+    Value value = {};
+    value.alpha = GEMMEPI_APPLIED ? T(1) : scalar(p.device_alpha, p.alpha);
+    value.beta = GEMMEPI_APPLIED || !p.uses_c ? T(0) : scalar(p.device_beta, p.beta);
+    value.takes_c = !GEMMEPI_APPLIED && p.uses_c && value.beta != 0;
+    if constexpr (GEMMEPI_SCALE_C != 0)
+        if (value.takes_c)
+            value.beta = times(value.beta, (T)p.scale_c.data[place.item * p.scale_c.stride]);
+    if constexpr (GEMMEPI_SCALE_A == SCALE_TENSOR)
+        value.alpha = times(value.alpha, (T)p.scale_a.data[place.item * p.scale_a.stride]);
+    if constexpr (GEMMEPI_SCALE_B == SCALE_TENSOR)
+        value.alpha = times(value.alpha, (T)p.scale_b.data[place.item * p.scale_b.stride]);
+    if constexpr (GEMMEPI_SCALE_B == SCALE_OUTER)
+#pragma unroll
+        for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
+            if (i % UNITS < place.valid)
+                value.columns[i / UNITS][i % UNITS] =
+                    (T)p.scale_b.data[place.item * p.scale_b.stride + column_of<FORMULA_VALUE>(p.units, place.unit + i % UNITS, i / UNITS)];
+    return value;
+}
+
+template <class Type>
+__device__ inline void load_matrix(const gemmepi__kernel_matrix &matrix, long long part, long long units, const Place &place,
+                                   T (&x)[FORMULA_VALUE][UNITS]) {
+    Words<Type, UNITS> words[FORMULA_VALUE];
+    T values[FORMULA_VALUE][UNITS];
+    load_run<FORMULA_VALUE, false>((const Type *)matrix.data + part + place.item * matrix.stride + place.row * matrix.ld, 0, units, place, words);
+#pragma unroll
+    for (int piece = 0; piece < FORMULA_VALUE; piece++)
+        words_to_acc(words[piece], values[piece]);
+#pragma unroll
+    for (int i = 0; i < FORMULA_VALUE * UNITS; i++) {
+        int at = place_of<FORMULA_VALUE>(i / UNITS, i % UNITS);
+        x[i / UNITS][i % UNITS] = values[at / UNITS][at % UNITS];
+    }
+}
+
+__device__ inline void load_value(const gemmepi__formula_pass_params &p, const Value &value, const Place &place, T (&v)[FORMULA_VALUE][UNITS]) {
+    T other[FORMULA_VALUE][UNITS], factor = value.alpha;
+    if (GEMMEPI_HAS_VALUE) {
+        load_matrix<GEMMEPI_VALUE_TYPE>(p.value, 0, p.units, place, v);
+#pragma unroll 2
+        for (int part = 1; part < GEMMEPI_PARTS; part++) {
+            load_matrix<GEMMEPI_VALUE_TYPE>(p.value, part * p.part, p.units, place, other);
+#pragma unroll
+            for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
+                v[i / UNITS][i % UNITS] = plus(v[i / UNITS][i % UNITS], other[i / UNITS][i % UNITS]);
+        }
+    }
+    if constexpr (GEMMEPI_SCALE_A == SCALE_OUTER)
+        factor = times(factor, place.valid ? (T)p.scale_a.data[place.item * p.scale_a.stride + place.row] : T(0));
+#pragma unroll
+    for (int i = 0; i < FORMULA_VALUE * UNITS; i++) {
+        T &x = v[i / UNITS][i % UNITS];
+        if (!GEMMEPI_HAS_VALUE)
+            x = 0;
+        else if (GEMMEPI_SCALE_B == SCALE_OUTER)
+            x = times(x, times(factor, value.columns[i / UNITS][i % UNITS]));
+        else if (!GEMMEPI_APPLIED || GEMMEPI_SCALE_A || GEMMEPI_SCALE_B)
+            x = times(x, factor);
+    }
+    if (!GEMMEPI_APPLIED && value.takes_c) {
+        load_matrix<GEMMEPI_C_TYPE>(p.c, 0, p.units, place, other);
+#pragma unroll
+        for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
+            v[i / UNITS][i % UNITS] = plus(v[i / UNITS][i % UNITS], times(value.beta, other[i / UNITS][i % UNITS]));
+    }
+}
+#endif
+
+// >>outputs: what a row has of each, and what is gathered over rows
+
+template <int Number, int Members, class Type> struct Stored {
+    static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, HAS_AMAX = (GEMMEPI_AMAX >> Number & 1) != 0;
+    T row[Members][UNITS];
+    Magnitude largest;
+
+    __device__ void begin() {
+        largest = 0;
+    }
+    __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32) {
+        const gemmepi__formula_place &to = p.places[Number];
+        if (HAS_AMAX)
+#pragma unroll
+            for (int member = 0; member < Members; member++)
+                keep_largest(row[member], place.valid, largest);
+        if constexpr (IS_SCALED)
+#pragma unroll
+            for (int i = 0; i < Members * UNITS; i++)
+                row[i / UNITS][i % UNITS] = times(row[i / UNITS][i % UNITS], (T)*to.scale);
+        if (place.valid)
+            store_units<Members>((Type *)to.data + place.item * to.stride + place.row * to.ld, p.units, place, row);
+    }
+    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long) {
+        if constexpr (HAS_AMAX)
+            store_largest(p.places[Number].amax, largest);
+    }
+};
+
+// What this thread has of a row.
+template <class S, int Members>
+__device__ inline void add_row(S &state, const gemmepi__formula_pass_params &p, const Place &place, const T (&row)[Members][UNITS]) {
+#pragma unroll
+    for (int member = 0; member < Members; member++) {
+        long long columns[UNITS];
+#pragma unroll
+        for (int i = 0; i < UNITS; i++)
+            columns[i] = column_of<Members>(p.units, place.unit + i, member);
+        state.add_run(row[member], columns, place.valid);
+    }
+}
+
+// row_sum and so on: a state of each row and column tile.
+template <int Number, int Members, int Reduction> struct Of_rows {
+    typedef State_of<T, Reduction> State;
+    T row[Members][UNITS];
+
+    __device__ void begin() {}
+    __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32 column_tile) {
+        State state = State::empty();
+        add_row(state, p, place, row);
+        for (u32 step = blockDim.x / 2; step > 0; step /= 2)
+            state.join(from_lane(state, (int)step));
+        if (threadIdx.x == 0 && place.row < p.rows)
+            ((State *)p.places[Number].data)[(place.item * p.rows + place.row) * p.column_tiles + column_tile] = state;
+    }
+    __device__ void finish(const gemmepi__formula_pass_params &, const Place &, long long) {}
+};
+
+// column_sum and so on: a state of each column and row tile.
+template <int Number, int Members, int Reduction> struct Of_columns {
+    typedef State_of<T, Reduction> State;
+    T row[Members][UNITS];
+    State states[Members][UNITS];
+
+    __device__ void begin() {
+#pragma unroll
+        for (int i = 0; i < Members * UNITS; i++)
+            states[i / UNITS][i % UNITS] = State::empty();
+    }
+    __device__ void finish_row(const gemmepi__formula_pass_params &, const Place &place, u32) {
+#pragma unroll
+        for (int i = 0; i < Members * UNITS; i++)
+            if (i % UNITS < place.valid)
+                states[i / UNITS][i % UNITS].add(row[i / UNITS][i % UNITS], 0);
+    }
+    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &place, long long row_tile) {
+        __shared__ State shared[UNITS][THREADS];
+        u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
+        State *to = (State *)p.places[Number].data + row_tile * p.units * Members;
+#pragma unroll
+        for (int member = 0; member < Members; member++) {
+            __syncthreads();
+#pragma unroll
+            for (int i = 0; i < UNITS; i++)
+                shared[i][thread] = states[member][i];
+            for (u32 half = blockDim.y / 2; half > 0; half /= 2) {
+                __syncthreads();
+                if (threadIdx.y < half)
+#pragma unroll
+                    for (int i = 0; i < UNITS; i++)
+                        shared[i][thread].join(shared[i][thread + half * blockDim.x]);
+            }
+            if (threadIdx.y == 0)
+#pragma unroll
+                for (int i = 0; i < UNITS; i++)
+                    if (i < place.valid)
+                        to[column_of<Members>(p.units, place.unit + i, member)] = shared[i][thread];
+        }
+    }
+};
+
+// all_sum and all_max: a state of each block.
+template <int Number, int Members, int Reduction> struct Of_all {
+    typedef State_of<T, Reduction> State;
+    T row[Members][UNITS];
+    State state;
+
+    __device__ void begin() {
+        state = State::empty();
+    }
+    __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32) {
+        add_row(state, p, place, row);
+    }
+    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long) {
+        __shared__ State shared[THREADS / 32];
+        u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
+        for (int step = 16; step > 0; step /= 2)
+            state.join(from_lane(state, step));
+        __syncthreads();
+        if (thread % 32 == 0)
+            shared[thread / 32] = state;
+        __syncthreads();
+        if (thread > 0)
+            return;
+        for (int warp = 1; warp < THREADS / 32; warp++)
+            state.join(shared[warp]);
+        ((State *)p.places[Number].data)[blockIdx.x] = state;
+    }
+};
+
+template <int Number, int Kind, int Members, class Type, int Reduction> __device__ auto output() {
+    if constexpr (Reduction == reduction::none)
+        return Stored<Number, Members, Type>();
+    else if constexpr (Kind == kind::PER_ROW)
+        return Of_rows<Number, Members, Reduction>();
+    else if constexpr (Kind == kind::PER_COLUMN)
+        return Of_columns<Number, Members, Reduction>();
+    else
+        return Of_all<Number, Members, Reduction>();
+}
+
+// >>all operands, by the formula's table
+
+#if FORMULA_RESULT
+#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)
+#else
+#define RESULTS(X) FORMULA_OUTPUTS(X)
+#endif
+#define INPUT(place, name, kind_, members, type, periods)  Input<place, kind::kind_, members, type, periods> name;
+#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];
+#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \
+    decltype(output<place, kind::kind_, members, type, reduction::reduction_>()) name;
+
+struct Inputs {
+    FORMULA_INPUTS(INPUT)
+};
+struct Values {
+    FORMULA_INPUTS(VALUES)
+#if FORMULA_VALUE
+    T v[FORMULA_VALUE][UNITS];
+#endif
+};
+struct Outputs {
+    RESULTS(OUTPUT)
+};
+
+#define TAKE_UNIT(place, name, kind_, members, type, periods) \
+    for (int member = 0; member < members; member++)          \
+        in.name[member] = values.name[member][i];
+#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \
+    for (int member = 0; member < members; member++)                         \
+        outputs.name.row[member][i] = out.name[member];
+
+__device__ inline void compute(const gemmepi__formula_pass_params &p, const Place &place, const Values &values, Outputs &outputs) {
+#pragma unroll
+    for (int i = 0; i < UNITS; i++) {
+        Formula_in in;
+        Formula_out out;
+        FORMULA_INPUTS(TAKE_UNIT)
+#if FORMULA_VALUE
+        for (int member = 0; member < FORMULA_VALUE; member++)
+            in.v[member] = values.v[member][i];
+#endif
+#if FORMULA_INDICES & 1
+        in.row = (GEMMEPI_INDEX)place.row;
+#endif
+#if FORMULA_INDICES & 2
+        for (int member = 0; member < FORMULA_MEMBERS; member++)
+            in.column[member] = (GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units, place.unit + i, member);
+#endif
+#if FORMULA_INDICES & 4
+        in.item = (GEMMEPI_INDEX)place.item;
+#endif
+#if FORMULA_INDICES & 8
+        in.rows = (GEMMEPI_INDEX)p.rows;
+#endif
+#if FORMULA_INDICES & 16
+        in.columns = (GEMMEPI_INDEX)p.columns;
+#endif
+#if FORMULA_INDICES & 32
+        in.depth = (GEMMEPI_INDEX)p.depth;
+#endif
+        formula(in, out);
+        RESULTS(KEEP_UNIT)
+    }
+}
+
+#define BEGIN_INPUT(place_, name, kind_, members, type, periods)                        inputs.name.begin(params, place);
+#define LOAD_INPUT(place_, name, kind_, members, type, periods)                         inputs.name.load(params, place);
+#define TAKE_INPUT(place_, name, kind_, members, type, periods)                         inputs.name.take(values.name);
+#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)       outputs.name.begin();
+#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates)         outputs.name.finish_row(params, place, column_tile);
+#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)      outputs.name.finish(params, place, row_tile);
+
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params) {
+    after_launches_before();
+    u32 row_tile = blockIdx.x / params.column_tiles, item = row_tile / params.row_tiles; // of rows of all items
+    u32 column_tile = blockIdx.x - row_tile * params.column_tiles;
+    long long first = (long long)(row_tile - item * params.row_tiles) * params.row_steps * blockDim.y;
+    long long unit = ((long long)column_tile * blockDim.x + threadIdx.x) * UNITS;
+    int valid = unit >= params.units ? 0 : params.units - unit >= UNITS ? UNITS : (int)(params.units - unit);
+    Place place = {item, 0, unit, valid};
+    Inputs inputs;
+    Outputs outputs;
+    (void)inputs; // there may be none
+    FORMULA_INPUTS(BEGIN_INPUT)
+    RESULTS(BEGIN_OUTPUT)
+#if FORMULA_VALUE
+    Value value = begin_value(params, place);
+#endif
+#pragma unroll 1
+    for (int step = 0; step < params.row_steps && first + (long long)step * blockDim.y < params.rows; step++) {
+        Values values;
+        place.row = first + (long long)step * blockDim.y + threadIdx.y;
+        place.valid = place.row < params.rows ? valid : 0;
+        FORMULA_INPUTS(LOAD_INPUT)
+#if FORMULA_VALUE
+        load_value(params, value, place, values.v);
+#endif
+        FORMULA_INPUTS(TAKE_INPUT)
+        compute(params, place, values, outputs);
+        RESULTS(FINISH_ROW)
+    }
+    place.valid = valid;
+    RESULTS(FINISH_OUTPUT)
+}

@@ -1,0 +1,64 @@
+// The end of a formula's reductions: joins the states that the tiles of formula_pass.cu left.
+//
+// The prologue says what GEMMEPI_T is, and lists the outputs that are reductions in FORMULA_OUTPUTS, as formula/emit.h does;
+// GEMMEPI_SCALED and GEMMEPI_AMAX have a bit for each place.
+#include "formula_reduce.cuh"
+
+constexpr int THREADS = 256;
+
+// Of the threads of a result the first has all. They are `apart`: side by side where their states are.
+template <class S> __device__ inline void join_threads(S &state, u32 lane, u32 lanes, u32 apart) {
+    __shared__ S shared[THREADS];
+    shared[threadIdx.x] = state;
+    for (u32 half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (lane < half)
+            shared[threadIdx.x].join(shared[threadIdx.x + half * apart]);
+    }
+    state = shared[threadIdx.x];
+}
+
+template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
+__device__ inline void store_reduction(const gemmepi__formula_reduction &p, long long at, const S &state) {
+    Type *out = (Type *)p.out + at;
+    if constexpr (SAME<Type, I32>) {
+        *out = (I32)state.low; // of the column
+    } else {
+        double result = state.result();
+        if (Accumulates)
+            result += to_acc<double>(*out);
+        if (Has_amax)
+            raise_to(p.amax, magnitude((Amax_of<Type>)result));
+        *out = from_acc<Type>(Is_scaled ? result * (double)*p.scale : result);
+    }
+}
+
+template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
+__device__ inline void finish_reduction(const gemmepi__formula_reduction &p) {
+    u32 results = THREADS / p.lanes, block = blockIdx.x - p.first_block;
+    u32 mine = p.is_along_lines ? threadIdx.x / p.lanes : threadIdx.x % results;
+    u32 lane = p.is_along_lines ? threadIdx.x % p.lanes : threadIdx.x / results;
+    long long which = (long long)block * results + mine;
+    long long group = which / p.count, at = which - group * p.count;
+    const S *states = (const S *)p.states + group * p.group_step + at * p.result_step;
+    S state = S::empty();
+    if (group < p.groups)
+#pragma unroll 4
+        for (long long line = lane; line < p.lines; line += p.lanes)
+            state.join(states[line * p.line_step]);
+    join_threads(state, lane, p.lanes, p.is_along_lines ? 1 : results);
+    if (lane == 0 && group < p.groups)
+        store_reduction<S, Type, Accumulates, Is_scaled, Has_amax>(p, group * p.out_stride + at, state);
+}
+
+#define FINISH(place, name, kind_, members, type, reduction_, accumulates)                                                  \
+    if (blockIdx.x >= params.reductions[place].first_block &&                                                               \
+        blockIdx.x - params.reductions[place].first_block < params.reductions[place].blocks)                                \
+        finish_reduction<State_of<GEMMEPI_T, reduction::reduction_>, type, accumulates != 0, (GEMMEPI_SCALED >> place & 1) != 0, \
+                         (GEMMEPI_AMAX >> place & 1) != 0>(params.reductions[place]);
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    gemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params) {
+    after_launches_before();
+    FORMULA_OUTPUTS(FINISH)
+}

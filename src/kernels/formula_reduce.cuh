@@ -1,0 +1,151 @@
+// Reductions of a formula: what is gathered so far is a state. States are joined in an order that is the same each time.
+#pragma once
+#include "amax.cuh"
+#include "params.h"
+
+namespace kind { // of an operand, as gemmepi_operand_kind has it
+enum { NUMBER = 1, SCALAR, PER_ROW, PER_COLUMN, FULL };
+}
+namespace reduction { // as a formula's table names them
+enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, all_sum, all_max };
+}
+
+template <class A> __device__ inline A below_all() {
+    if constexpr (SAME<A, F64>)
+        return -__longlong_as_double(0x7ff0000000000000);
+    else
+        return -__uint_as_float(0x7f800000);
+}
+
+// A number of any size from another lane. Every thread of the warp takes part.
+template <class S> __device__ inline S from_lane(const S &state, int step) {
+    u32 words[sizeof(S) / 4];
+    S other;
+    memcpy(words, &state, sizeof state);
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(S) / 4); i++)
+        words[i] = __shfl_xor_sync(0xffffffff, words[i], step);
+    memcpy(&other, words, sizeof other);
+    return other;
+}
+
+// Sums of eight at most are pairs' sums in A, all others are in F64.
+template <class A> struct Sum {
+    double at;
+    __device__ static Sum empty() {
+        return {0};
+    }
+    __device__ void join(const Sum &other) {
+        at += other.at;
+    }
+    __device__ void add(A x, long long) {
+        at += (double)x;
+    }
+    template <int N> __device__ void add_run(const A (&x)[N], long long (&)[N], int valid) {
+        A left[N];
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            left[i] = i < valid ? x[i] : A(0);
+#pragma unroll
+        for (int half = N / 2; half > 0; half /= 2)
+#pragma unroll
+            for (int i = 0; i < half; i++)
+                left[i] += left[i + half];
+        at += (double)left[0];
+    }
+    __device__ double result() const {
+        return at;
+    }
+};
+
+template <class A> struct Max {
+    A at;
+    __device__ static Max empty() {
+        return {below_all<A>()};
+    }
+    __device__ void join(const Max &other) {
+        at = at != at || at > other.at ? at : other.at;
+    }
+    __device__ void add(A x, long long) {
+        join({x});
+    }
+    template <int N> __device__ void add_run(const A (&x)[N], long long (&)[N], int valid) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            join({i < valid ? x[i] : below_all<A>()});
+    }
+    __device__ double result() const {
+        return (double)at;
+    }
+};
+
+// The largest number, and the sum of exp(x - shift()): so nothing overflows that need not.
+template <class A> struct Logsumexp {
+    A most, sum;
+    __device__ static Logsumexp empty() {
+        return {below_all<A>(), 0};
+    }
+    // The largest number, or 0 where that is infinite or NaN: then the sum is 0, infinite or NaN, and says so itself.
+    __device__ A shift() const {
+        return most - most == 0 ? most : A(0);
+    }
+    __device__ void join(const Logsumexp &other) {
+        A mine = most, its = other.most;
+        most = mine != mine || mine > its ? mine : its;
+        sum = sum * exp(mine - shift()) + other.sum * exp(its - shift());
+    }
+    __device__ void add(A x, long long) {
+        join({x, 1});
+    }
+    template <int N> __device__ void add_run(const A (&x)[N], long long (&columns)[N], int valid) {
+        Max<A> of_run = Max<A>::empty();
+        of_run.add_run(x, columns, valid);
+        Logsumexp run = {of_run.at, 0};
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            run.sum += i < valid ? exp(x[i] - run.shift()) : A(0);
+        join(run);
+    }
+    __device__ double result() const {
+        return (double)shift() + log((double)sum);
+    }
+};
+
+// The lowest column of the largest number; NaN is above all. -1: of no columns.
+template <class A> struct Argmax {
+    A at;
+    u32 low, high; // of the column
+    __device__ static Argmax empty() {
+        return {below_all<A>(), 0xffffffff, 0xffffffff};
+    }
+    __device__ u64 column() const { // that of none is above all
+        return (u64)high << 32 | low;
+    }
+    __device__ void join(const Argmax &other) {
+        bool mine_is_nan = at != at, its_is_nan = other.at != other.at, is_lower = other.column() < column();
+        bool takes = its_is_nan ? !mine_is_nan || is_lower : !mine_is_nan && (other.at > at || (other.at == at && is_lower));
+        if (takes)
+            *this = other;
+    }
+    __device__ void add(A x, long long column) {
+        join({x, (u32)column, (u32)(column >> 32)});
+    }
+    template <int N> __device__ void add_run(const A (&x)[N], long long (&columns)[N], int valid) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (i < valid)
+                add(x[i], columns[i]);
+    }
+};
+
+template <class A, int Reduction> __device__ auto empty_state() {
+    if constexpr (Reduction == reduction::row_sum || Reduction == reduction::column_sum || Reduction == reduction::all_sum)
+        return Sum<A>();
+    else if constexpr (Reduction == reduction::row_argmax)
+        return Argmax<A>();
+    else if constexpr (Reduction == reduction::row_logsumexp || Reduction == reduction::column_logsumexp)
+        return Logsumexp<A>();
+    else
+        return Max<A>();
+}
+template <class A, int Reduction> using State_of = decltype(empty_state<A, Reduction>());

@@ -1,0 +1,189 @@
+// Runs of a formula's operands: UNITS units side by side in a row, from and to memory. A unit is a column, or, of a formula with halves,
+// a pair of them: what is wide has two members then, what is narrow has one, at the unit's own column.
+#pragma once
+#include "formula.cuh"
+#include "formula_reduce.cuh"
+
+typedef GEMMEPI_T T;
+constexpr int UNITS = GEMMEPI_UNITS;
+constexpr bool ALIGNED = GEMMEPI_ALIGNED; // runs of every operand start at multiples of their size, 16 bytes at most
+constexpr bool ALTERNATES = FORMULA_HALVES == 2;
+
+// Which units a thread has, of which row.
+struct Place {
+    long long item, row, unit;
+    int valid; // units that exist, none where the row does not
+};
+
+// The column of a unit's member.
+template <int Members> __device__ inline long long column_of(long long units, long long unit, int member) {
+    constexpr long long half = FORMULA_GROUP / 2 > 0 ? FORMULA_GROUP / 2 : 1;
+    if (Members == 1)
+        return unit;
+    if (ALTERNATES)
+        return 2 * unit + member;
+    if (FORMULA_GROUP == 0)
+        return unit + member * units;
+    long long group = unit >> 32 ? unit / half : (long long)((u32)unit / (u32)half);
+    return unit + (group + member) * half;
+}
+
+__device__ inline long long within(long long x, long long period) {
+    if (period == 0)
+        return x;
+    return (x | period) >> 32 ? x % period : (long long)((u32)x % (u32)period);
+}
+
+// Both members of a run as they lie in memory: alternating, or one behind the other.
+__device__ constexpr int member_at(int place) {
+    return ALTERNATES ? place % 2 : place / UNITS;
+}
+__device__ constexpr int unit_at(int place) {
+    return ALTERNATES ? place / 2 : place % UNITS;
+}
+template <int Members> __device__ constexpr int place_of(int member, int unit) {
+    return Members == 1 ? unit : ALTERNATES ? 2 * unit + member : member * UNITS + unit;
+}
+template <int Members> __device__ inline long long column_of_piece(long long units, long long unit, int piece) {
+    return Members == 2 && ALTERNATES ? 2 * unit + piece * UNITS : column_of<Members>(units, unit, piece);
+}
+
+template <int Members, bool Is_periodic, class Type>
+__device__ inline void load_run(const Type *line, long long period, long long units, const Place &place,
+                                Words<Type, UNITS> (&to)[Members]) {
+    if (ALIGNED && place.valid == UNITS) {
+#pragma unroll
+        for (int piece = 0; piece < Members; piece++) {
+            long long column = column_of_piece<Members>(units, place.unit, piece);
+            to[piece] = *reinterpret_cast<const Words<Type, UNITS> *>(line + (Is_periodic ? within(column, period) : column));
+        }
+        return;
+    }
+#pragma unroll
+    for (int piece = 0; piece < Members; piece++) {
+        Run<Type, UNITS> run = {};
+#pragma unroll
+        for (int i = 0; i < UNITS; i++) {
+            int at = piece * UNITS + i, unit = Members == 1 ? at : unit_at(at);
+            long long column = column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at));
+            if (unit < place.valid)
+                run.at[i] = line[Is_periodic ? within(column, period) : column];
+        }
+        to[piece] = words_of(run);
+    }
+}
+
+template <int Members, class Type>
+__device__ inline void store_units(Type *line, long long units, const Place &place, const T (&x)[Members][UNITS]) {
+#pragma unroll
+    for (int piece = 0; piece < Members; piece++) {
+        T values[UNITS];
+#pragma unroll
+        for (int i = 0; i < UNITS; i++) {
+            int at = piece * UNITS + i;
+            values[i] = Members == 1 ? x[0][i] : x[member_at(at) % Members][unit_at(at) % UNITS];
+        }
+        Run<Type, UNITS> run = run_from_acc<Type>(values);
+        if (ALIGNED && place.valid == UNITS) {
+            *reinterpret_cast<Words<Type, UNITS> *>(line + column_of_piece<Members>(units, place.unit, piece)) = words_of(run);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < UNITS; i++) {
+            int at = piece * UNITS + i, unit = Members == 1 ? at : unit_at(at);
+            if (unit < place.valid)
+                line[column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at))] = run.at[i];
+        }
+    }
+}
+
+// What is read of an input: whole numbers of operands as they are, all else in the accumulator's type.
+template <class Type> constexpr bool IS_WHOLE = SAME<Type, I32> || SAME<Type, I64>;
+template <bool Whole, class Type> struct Type_read {
+    typedef T type;
+};
+template <class Type> struct Type_read<true, Type> {
+    typedef Type type;
+};
+template <class Type> using Read = typename Type_read<IS_WHOLE<Type>, Type>::type;
+
+template <class Type> __device__ inline Read<Type> read_as(Type x) {
+    if constexpr (IS_WHOLE<Type>)
+        return x;
+    else
+        return to_acc<T>(x);
+}
+
+// An input in a thread: what is the same for all rows, and what a row has.
+template <int Number, int Kind, int Members, class Type, int Periods> struct Input {
+    static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, HAS_COLUMNS = Kind == kind::FULL || Kind == kind::PER_COLUMN;
+    struct Nothing {};
+    template <bool Exists, class X> struct If {
+        typedef X type;
+    };
+    template <class X> struct If<false, X> {
+        typedef Nothing type;
+    };
+    struct Runs {
+        Words<Type, UNITS> at[Members];
+    };
+    typename If<HAS_COLUMNS, Runs>::type runs;
+    typename If<!HAS_COLUMNS, Read<Type>>::type one;
+    typename If<IS_SCALED, float>::type factor;
+
+    __device__ void load_line(const gemmepi__formula_pass_params &p, const Place &place, long long row) {
+        const gemmepi__formula_place &operand = p.places[Number];
+        load_run<Members, (Periods & 2) != 0>((const Type *)operand.data + place.item * operand.stride + row * operand.ld, operand.column_period,
+                                         p.units, place, runs.at);
+    }
+    // Once for all rows: place.row is not looked at.
+    __device__ void begin(const gemmepi__formula_pass_params &p, const Place &place) {
+        const gemmepi__formula_place &operand = p.places[Number];
+        if constexpr (IS_SCALED)
+            factor = *operand.scale;
+        if constexpr (Kind == kind::PER_COLUMN)
+            load_line(p, place, 0);
+        if constexpr (Kind == kind::NUMBER)
+            one = (T)operand.number;
+        if constexpr (Kind == kind::SCALAR)
+            one = scaled(read_as(((const Type *)operand.data)[place.item * operand.stride]));
+    }
+    __device__ void load(const gemmepi__formula_pass_params &p, const Place &place) {
+        const gemmepi__formula_place &operand = p.places[Number];
+        long long row = Periods & 1 ? within(place.row, operand.row_period) : place.row;
+        if constexpr (Kind == kind::FULL)
+            load_line(p, place, row);
+        if constexpr (Kind == kind::PER_ROW)
+            one = place.valid ? scaled(read_as(((const Type *)operand.data)[place.item * operand.stride + row])) : Read<Type>(0);
+    }
+    __device__ Read<Type> scaled(Read<Type> x) const {
+        if constexpr (IS_SCALED)
+            return x * (T)factor;
+        else
+            return x;
+    }
+    __device__ void take(Read<Type> (&x)[Members][UNITS]) const {
+        if constexpr (HAS_COLUMNS) {
+            Read<Type> values[Members][UNITS];
+#pragma unroll
+            for (int piece = 0; piece < Members; piece++)
+                if constexpr (IS_WHOLE<Type>) {
+                    Run<Type, UNITS> run = run_of(runs.at[piece]);
+#pragma unroll
+                    for (int i = 0; i < UNITS; i++)
+                        values[piece][i] = run.at[i];
+                } else {
+                    words_to_acc(runs.at[piece], values[piece]);
+                }
+#pragma unroll
+            for (int i = 0; i < Members * UNITS; i++) {
+                int at = place_of<Members>(i / UNITS, i % UNITS);
+                x[i / UNITS][i % UNITS] = scaled(values[at / UNITS][at % UNITS]);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < Members * UNITS; i++)
+                x[i / UNITS][i % UNITS] = one;
+        }
+    }
+};

@@ -1,0 +1,748 @@
+/* formula_pass [COUNT [SEED]]: the pass of formulas, which no desc has yet, inside the library: formulas of tests/unit/formula_cases.h and
+   some more with operands, types, sizes and layouts drawn at random, against the host's evaluation of every unit, with reductions by
+   plain loops. COUNT: of formulas, 0 all. On the GPU that GEMMEPI_TEST_DEVICE numbers, if there is one, or the emulator. */
+#include "../unit/formula_cases.h"
+#include "device/destroy.h"
+#include "device/memory.h"
+#include "product/parts/formula_pass.h"
+
+static gemmepi_context *gpu;
+static int asked_count;
+static uint64_t asked_seed = 1;
+
+/* >>random choices */
+
+static uint64_t drawn_state;
+
+static int below(int n) {
+    drawn_state = drawn_state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((drawn_state >> 33) % (uint64_t)n);
+}
+
+static int one_in(int n) {
+    return below(n) == 0;
+}
+
+/* >>tensors: all of a case in one block, poisoned, what is read filled */
+
+enum {
+    VALUE = GEMMEPI__RESULT + 1,
+    MATRIX_C,
+    SCALE_OF_A,
+    SCALE_OF_B,
+    SCALE_OF_C,
+    SCALARS,
+    SCALES,
+    AMAXES,
+    TENSORS
+};
+
+typedef struct tensor {
+    size_t at;
+    int dtype, is_output;
+    int64_t lines, length, ld, stride,
+        items; /* of an item: lines * length elements, ld apart; stride between items */
+} tensor;
+
+typedef struct layout_case {
+    const char *text;
+    gemmepi__formula *formula;
+    gemmepi__placed_formula placed;
+    gemmepi__formula_source source;
+    tensor tensors[TENSORS];
+    double numbers[GEMMEPI__FORMULA_OPERANDS];
+    double alpha, beta;
+    int has_c, on_device, specials;
+    size_t size;
+} layout_case;
+
+static size_t bytes_of(int dtype) {
+    return gemmepi__dtype((gemmepi_dtype)dtype)->size;
+}
+
+static int64_t end_of(const tensor *t) {
+    return (t->items - 1) * t->stride + (t->lines - 1) * t->ld + t->length;
+}
+
+static void lay_out_tensor(layout_case *c, int which, int dtype, int64_t lines, int64_t length, int64_t ld,
+                           int64_t stride) {
+    tensor *t = &c->tensors[which];
+    t->dtype = dtype;
+    t->lines = lines, t->length = length;
+    t->ld = ld, t->stride = stride;
+    t->items = stride ? c->placed.items : 1;
+    t->at = c->size;
+    if (lines > 0 && length > 0 && t->items > 0)
+        c->size += ((size_t)end_of(t) * bytes_of(dtype) + 2 * 256) / 256 * 256;
+}
+
+static double element(const tensor *t, const char *block, int64_t item, int64_t line, int64_t column) {
+    double x;
+    gemmepi__load_run(t->dtype, block + t->at, item * t->stride + line * t->ld + column, 1, 1, &x);
+    return x;
+}
+
+static int64_t whole_element(const tensor *t, const char *block, int64_t item, int64_t line, int64_t column) {
+    int64_t i = item * t->stride + line * t->ld + column;
+    return t->dtype == GEMMEPI_I64 ? ((const int64_t *)(const void *)(block + t->at))[i]
+                                   : ((const int32_t *)(const void *)(block + t->at))[i];
+}
+
+static int is_whole(int dtype) {
+    return dtype == GEMMEPI_I32 || dtype == GEMMEPI_I64;
+}
+
+static void fill_element(const layout_case *c, const tensor *t, char *block, int64_t i) {
+    double x = random_number();
+    int64_t whole = c->formula->accumulator == GEMMEPI_I32 ? (int64_t)random_state >> 20
+                                                           : (int64_t)(random_state >> 40) % 23;
+    if (t->dtype == GEMMEPI_I64) {
+        ((int64_t *)(void *)(block + t->at))[i] = whole;
+    } else if (t->dtype == GEMMEPI_I32) {
+        ((int32_t *)(void *)(block + t->at))[i] = (int32_t)whole;
+    } else {
+        if (t->dtype == GEMMEPI_I8)
+            x *= 20;
+        if (c->specials && one_in(97))
+            x = one_in(2) ? NAN : one_in(2) ? HUGE_VAL : -HUGE_VAL;
+        gemmepi__store_run(t->dtype, block + t->at, i, 1, &x);
+    }
+}
+
+static void fill_block(const layout_case *c, char *block) {
+    int which;
+    int64_t i;
+    random_state = drawn_state;
+    memset(block, 0xa5, c->size);
+    for (which = 0; which < SCALE_OF_A; which++) {
+        const tensor *t = &c->tensors[which];
+        int accumulates = which < GEMMEPI__RESULT && c->formula->operands[which].accumulate;
+        for (i = 0;
+             t->length > 0 && t->lines > 0 && t->items > 0 && (!t->is_output || accumulates) && i < end_of(t);
+             i++)
+            fill_element(c, t, block, i);
+    }
+    for (; which <= SCALE_OF_C; which++)
+        for (i = 0; c->tensors[which].length && i < end_of(&c->tensors[which]); i++)
+            ((float *)(void *)(block + c->tensors[which].at))[i] = (float)ldexp(1, (int)(i % 3) - 1);
+    ((double *)(void *)(block + c->tensors[SCALARS].at))[0] = c->alpha;
+    ((double *)(void *)(block + c->tensors[SCALARS].at))[1] = c->beta;
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        ((float *)(void *)(block + c->tensors[SCALES].at))[i] = i % 2 ? 0.5f : 4;
+}
+
+/* >>cases */
+
+static int type_of_input(int accumulator) {
+    static const int types[] = {GEMMEPI_F32,  GEMMEPI_F16,  GEMMEPI_BF16, GEMMEPI_BF16,
+                                GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    return accumulator == GEMMEPI_F32   ? types[below(7)]
+           : accumulator == GEMMEPI_F64 ? GEMMEPI_F64
+                                        : GEMMEPI_I32;
+}
+
+static void draw_operands(const char *text, gemmepi_operand *operands, int count, gemmepi_dtype accumulator) {
+    int i;
+    for (i = 0; i < count; i++) {
+        gemmepi_operand *o = &operands[i];
+        int is_argmax = o->output && strstr(text, "row_argmax") && strcmp(o->name, "rt") == 0, is_sum;
+        char sum[80];
+        if (o->kind == GEMMEPI_NUMBER || is_whole(o->dtype))
+            continue;
+        o->dtype = is_argmax ? GEMMEPI_I32 : (gemmepi_dtype)type_of_input(accumulator);
+        snprintf(sum, sizeof sum, "%s = %s_sum(", o->name,
+                 o->kind == GEMMEPI_PER_ROW      ? "row"
+                 : o->kind == GEMMEPI_PER_COLUMN ? "column"
+                                                 : "all");
+        is_sum = o->output && strstr(text, sum) != NULL;
+        o->accumulate = is_sum && one_in(3);
+        if (gemmepi__takes_scale(o->dtype)) {
+            o->scale.mode = one_in(2) ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
+            o->amax = o->output && one_in(2);
+        }
+        if (!o->output && (o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_FULL))
+            o->row_period = one_in(5) ? 3 : 0;
+        if (!o->output && (o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL))
+            o->column_period = one_in(5) ? one_in(2) ? 8 : 5 : 0;
+    }
+}
+
+/* Strides as large as they must be, or some more; 0 where a batch may share. */
+static int64_t draw_stride(const layout_case *c, int64_t least, int may_share, int pad) {
+    return may_share && one_in(3)              ? 0
+           : c->placed.items == 1 && one_in(2) ? 0
+                                               : (least + pad - 1) / pad * pad + (one_in(2) ? pad : 0);
+}
+
+static void place_operand(layout_case *c, int i, const gemmepi_operand *operand, int pad) {
+    const gemmepi__formula_operand *o = &c->formula->operands[i];
+    gemmepi__placed_operand *at = &c->placed.operands[i];
+    int64_t lines = o->kind == GEMMEPI_FULL ? c->placed.rows : 1, length;
+    int shares = !o->output || (o->reduction && o->kind != GEMMEPI_PER_ROW);
+    if (!o->used || o->kind == GEMMEPI_NUMBER)
+        return;
+    if (operand) {
+        at->row_period = operand->row_period, at->column_period = operand->column_period;
+        at->scale = operand->scale.mode != 0, at->amax = operand->amax;
+    }
+    length = o->kind == GEMMEPI_PER_ROW         ? at->row_period ? at->row_period : c->placed.rows
+             : o->kind == GEMMEPI_SCALAR        ? 1
+             : at->column_period                ? at->column_period
+             : o->width == GEMMEPI_WIDTH_HALF   ? c->placed.columns / 2
+             : o->width == GEMMEPI_WIDTH_DOUBLE ? c->placed.columns * 2
+                                                : c->placed.columns;
+    if (o->kind == GEMMEPI_FULL && at->row_period)
+        lines = at->row_period;
+    if (o->kind == GEMMEPI_FULL)
+        at->ld = (length + pad - 1) / pad * pad + (one_in(2) ? pad : 0);
+    at->batch_stride = draw_stride(c, lines * (at->ld ? at->ld : length), shares, pad);
+    lay_out_tensor(c, i, o->dtype, lines, length, at->ld, at->batch_stride);
+    c->tensors[i].is_output = o->output;
+}
+
+static void place_source(layout_case *c, int pad) {
+    gemmepi__formula_source *s = &c->source;
+    const gemmepi__placed_formula *p = &c->placed;
+    int acc = c->formula->accumulator;
+    s->alignment = 256;
+    if (!c->formula->reads_value)
+        return;
+    s->dtype = one_in(12) ? 0 : acc == GEMMEPI_F32 && one_in(4) ? type_of_input(acc) : acc;
+    s->applied = one_in(2);
+    s->parts = s->dtype && one_in(4) ? 3 : 1;
+    s->ld = (p->columns + pad - 1) / pad * pad;
+    s->part = p->rows * s->ld;
+    s->batch_stride = s->part * s->parts;
+    lay_out_tensor(c, VALUE, s->dtype ? s->dtype : acc, p->rows * s->parts, p->columns, s->ld,
+                   s->batch_stride);
+    if (!s->applied && one_in(2)) {
+        s->c = type_of_input(acc);
+        s->c_ld = s->ld + pad, s->c_stride = one_in(3) ? 0 : p->rows * s->c_ld;
+        s->c_scale = gemmepi__takes_scale(s->c) && one_in(2);
+        lay_out_tensor(c, MATRIX_C, s->c, p->rows, p->columns, s->c_ld, s->c_stride);
+    }
+    c->has_c = s->c != 0;
+    if (acc == GEMMEPI_F32) {
+        s->scale_a = below(3), s->scale_b = below(3);
+        s->scale_a_stride = s->scale_a == GEMMEPI_SCALE_OUTER ? p->rows : 1;
+        s->scale_b_stride = s->scale_b == GEMMEPI_SCALE_OUTER ? p->columns : 1;
+        s->c_scale_stride = 1;
+    }
+    lay_out_tensor(c, SCALE_OF_A, GEMMEPI_F32, 1, p->rows + 1, 0, s->scale_a_stride);
+    lay_out_tensor(c, SCALE_OF_B, GEMMEPI_F32, 1, p->columns + 1, 0, s->scale_b_stride);
+    lay_out_tensor(c, SCALE_OF_C, GEMMEPI_F32, 1, 1, 0, s->c_scale_stride);
+}
+
+/* 0: the formula does not go with the choice. */
+static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator, int is_empty) {
+    static const int results[] = {GEMMEPI_BF16, GEMMEPI_F32,  GEMMEPI_F16, GEMMEPI_BF16,
+                                  GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    static const int row_counts[] = {1, 5, 19, 70, 150}, column_counts[] = {8, 24, 64, 264, 520};
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    int count = operands_of(text, operands), i, pad = one_in(2) ? 16 : 1;
+    gemmepi_dtype d = accumulator == GEMMEPI_F32 ? (gemmepi_dtype)results[below(7)] : accumulator;
+    gemmepi__formula_desc desc = desc_of(text, operands, count, accumulator, d);
+    memset(c, 0, sizeof *c);
+    c->text = text;
+    draw_operands(text, operands, count, accumulator);
+    if (gemmepi__parse_formula(&allocator, &desc, &c->formula) != GEMMEPI_OK)
+        return 0;
+    c->placed.formula = c->formula;
+    c->placed.rows = row_counts[below(5)];
+    c->placed.columns = column_counts[below(5)];
+    if (one_in(3)) /* a tail: halves are even, of groups of 4 too */
+        c->placed.columns += c->formula->has_halves ? 4 : 1 + below(7);
+    c->placed.depth = 77;
+    c->placed.items = 1 + below(3);
+    if (is_empty == 1)
+        c->placed.rows = 0;
+    if (is_empty == 2)
+        c->placed.columns = 0;
+    c->specials = accumulator != GEMMEPI_I32 && one_in(5);
+    c->alpha = accumulator == GEMMEPI_I32 ? 3 : 0.75, c->beta = one_in(4) ? 0 : -2;
+    c->on_device = one_in(2);
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        if (i < count || i == GEMMEPI__RESULT)
+            place_operand(c, i, i < count ? &operands[i] : NULL, pad);
+    for (i = 0; i < count; i++)
+        c->numbers[i] = 0.625;
+    if (c->formula->operands[GEMMEPI__RESULT].used && accumulator == GEMMEPI_F32) {
+        c->placed.operands[GEMMEPI__RESULT].amax = one_in(3);
+        c->placed.operands[GEMMEPI__RESULT].scale = gemmepi__takes_scale(d) && one_in(2);
+    }
+    place_source(c, pad);
+    lay_out_tensor(c, SCALARS, GEMMEPI_F64, 1, 2, 0, 0);
+    lay_out_tensor(c, SCALES, GEMMEPI_F32, 1, GEMMEPI__RESULT + 1, 0, 0);
+    lay_out_tensor(c, AMAXES, GEMMEPI_F64, 1, GEMMEPI__RESULT + 1, 0, 0);
+    c->tensors[AMAXES].is_output = 1;
+    return 1;
+}
+
+/* >>a run */
+
+static gemmepi_status run_case(const layout_case *c, const char *from, char *to, int rows_at_once) {
+    gemmepi__formula_pass pass;
+    gemmepi__formula_run run;
+    gemmepi__entry entry;
+    void *operands[GEMMEPI__RESULT + 1], *amax[GEMMEPI__RESULT + 1], *block = NULL, *states = NULL;
+    const float *scales[GEMMEPI__RESULT + 1];
+    char *device, said[1024];
+    gemmepi__text text = gemmepi__text_in(said, sizeof said);
+    gemmepi_status status;
+    int i, multiprocessors = gpu->multiprocessors;
+    status = gemmepi__enter_relaxed(gpu, &entry);
+    if (status)
+        return status;
+    if (rows_at_once)
+        gpu->multiprocessors = 1;
+    gemmepi__lock(&gpu->build_lock);
+    status = gemmepi__build_formula_pass(gpu, &c->placed, &c->source, &pass);
+    gemmepi__unlock(&gpu->build_lock);
+    gpu->multiprocessors = multiprocessors;
+    gemmepi__leave_relaxed(gpu, &entry);
+    if (!status)
+        status = gemmepi_alloc(gpu, c->size, &block);
+    if (!status && pass.state_bytes)
+        status = gemmepi_alloc(gpu, pass.state_bytes, &states);
+    if (!status)
+        status = gemmepi_upload(gpu, block, from, c->size, NULL);
+    if (status)
+        return status;
+    gemmepi__explain_formula_pass(&text, &pass, "");
+    CHECK((strstr(said, "formula") || !(pass.launch.blocks + pass.finish.blocks)) &&
+              gemmepi__formula_pass_microseconds(gpu, &c->placed, &c->source) > 0,
+          "%s", said);
+    device = (char *)block;
+    memset(&run, 0, sizeof run);
+    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+        operands[i] = c->formula->operands[i].kind == GEMMEPI_NUMBER ? (void *)(uintptr_t)&c->numbers[i]
+                                                                     : device + c->tensors[i].at;
+        scales[i] = (const float *)(const void *)(device + c->tensors[SCALES].at) + i;
+        amax[i] = device + c->tensors[AMAXES].at + (size_t)i * 8;
+    }
+    run.value = device + c->tensors[VALUE].at;
+    run.c = device + c->tensors[MATRIX_C].at;
+    run.alpha = c->on_device ? NAN : c->alpha, run.beta = c->on_device ? NAN : c->beta;
+    if (c->on_device) {
+        run.device_alpha = (const double *)(const void *)(device + c->tensors[SCALARS].at);
+        run.device_beta = run.device_alpha + 1;
+    }
+    run.uses_c = c->has_c;
+    run.operands = operands, run.scales = scales, run.amax = amax;
+    run.scale_a = (const float *)(const void *)(device + c->tensors[SCALE_OF_A].at);
+    run.scale_b = (const float *)(const void *)(device + c->tensors[SCALE_OF_B].at);
+    run.scale_c = (const float *)(const void *)(device + c->tensors[SCALE_OF_C].at);
+    run.states = states;
+    status = gemmepi__enter(gpu, &entry);
+    if (!status) {
+        status = gemmepi__run_formula_pass(gpu, &pass, &run, NULL);
+        gemmepi__leave(gpu, &entry);
+    }
+    if (!status)
+        status = gemmepi_download(gpu, to, block, c->size, NULL);
+    gemmepi_free(gpu, block), gemmepi_free(gpu, states);
+    return status;
+}
+
+/* >>what is expected */
+
+static int64_t wide_columns(const layout_case *c) {
+    return c->formula->has_halves && c->formula->n_width == GEMMEPI__NARROW ? 2 * c->placed.columns
+                                                                            : c->placed.columns;
+}
+
+static int64_t unit_count(const layout_case *c) {
+    return c->formula->has_halves ? wide_columns(c) / 2 : wide_columns(c);
+}
+
+static int64_t member_column(const layout_case *c, int64_t unit, int member, int members) {
+    const gemmepi__formula *f = c->formula;
+    int64_t w = f->group ? f->group : wide_columns(c);
+    if (members == 1)
+        return unit;
+    return f->mode == GEMMEPI__EVEN_ODD ? 2 * unit + member
+                                        : unit / (w / 2) * w + unit % (w / 2) + member * (w / 2);
+}
+
+static double scale_at(const layout_case *c, const char *block, int which, int mode, int64_t item,
+                       int64_t stride, int64_t i) {
+    const float *scales = (const float *)(const void *)(block + c->tensors[which].at);
+    return mode == GEMMEPI_SCALE_NONE ? 1 : scales[item * stride + (mode == GEMMEPI_SCALE_OUTER ? i : 0)];
+}
+
+static double operand_scale(const layout_case *c, const char *block, int i) {
+    return c->placed.operands[i].scale ? ((const float *)(const void *)(block + c->tensors[SCALES].at))[i]
+                                       : 1;
+}
+
+static gemmepi__estimate value_at(const layout_case *c, const char *block, int64_t item, int64_t row,
+                                  int64_t column) {
+    const gemmepi__formula_source *s = &c->source;
+    gemmepi__estimate v = {0, 0};
+    double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON, size = 0, factor;
+    int part;
+    for (part = 0; s->dtype && part < s->parts; part++) {
+        double x = element(&c->tensors[VALUE], block, item, part * c->placed.rows + row, column);
+        v.value += x, size += fabs(x);
+    }
+    factor = (s->applied ? 1 : c->alpha) *
+             scale_at(c, block, SCALE_OF_A, s->scale_a, item, s->scale_a_stride, row) *
+             scale_at(c, block, SCALE_OF_B, s->scale_b, item, s->scale_b_stride, column);
+    if (s->dtype)
+        v.value *= factor, size *= fabs(factor);
+    if (!s->applied && c->has_c && c->beta != 0) {
+        double x = element(&c->tensors[MATRIX_C], block, s->c_stride ? item : 0, row, column) * c->beta *
+                   scale_at(c, block, SCALE_OF_C, s->c_scale, item, s->c_scale_stride, 0);
+        v.value += x, size += fabs(x);
+    }
+    if (c->formula->accumulator == GEMMEPI_I32)
+        v.value = gemmepi__wrap(v.value);
+    else if (s->parts > 1 || !s->applied)
+        v.bound = size <= DBL_MAX ? 2 * unit * size + (unit > 1e-10 ? 1e-38 : 0) : 0;
+    return v;
+}
+
+static void fill_unit_of(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t u,
+                         gemmepi__unit *to) {
+    const gemmepi__formula *f = c->formula;
+    int o, m, two = f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1;
+    memset(to, 0, sizeof *to);
+    to->indices[GEMMEPI__INDEX_ROW] = row;
+    to->indices[GEMMEPI__INDEX_ITEM] = item;
+    to->indices[GEMMEPI__INDEX_ROWS] = c->placed.rows;
+    to->indices[GEMMEPI__INDEX_COLUMNS] = wide_columns(c);
+    to->indices[GEMMEPI__INDEX_DEPTH] = c->placed.depth;
+    for (m = 0; m < 2; m++) {
+        to->column[m] = member_column(c, u, m, f->has_halves ? 2 : 1);
+        if (f->reads_value && m < two)
+            to->value[m] = value_at(c, block, item, row, member_column(c, u, m, two));
+        for (o = 0; o < f->operand_count; o++) {
+            const gemmepi__formula_operand *operand = &f->operands[o];
+            const gemmepi__placed_operand *at = &c->placed.operands[o];
+            int64_t line = operand->kind == GEMMEPI_FULL ? row : 0,
+                    column = member_column(c, u, m, operand->members);
+            if (operand->output || !operand->used || m >= operand->members)
+                continue;
+            if (operand->kind == GEMMEPI_NUMBER) {
+                to->operands[o][m].value = c->numbers[o];
+                continue;
+            }
+            column = operand->kind == GEMMEPI_PER_ROW  ? row
+                     : operand->kind == GEMMEPI_SCALAR ? 0
+                     : at->column_period               ? column % at->column_period
+                                                       : column;
+            if (operand->kind == GEMMEPI_PER_ROW && at->row_period)
+                column %= at->row_period;
+            if (at->row_period)
+                line %= at->row_period;
+            if (is_whole(operand->dtype))
+                to->whole[o][m] =
+                    whole_element(&c->tensors[o], block, at->batch_stride ? item : 0, line, column);
+            else
+                to->operands[o][m].value =
+                    element(&c->tensors[o], block, at->batch_stride ? item : 0, line, column) *
+                    operand_scale(c, block, o);
+        }
+    }
+}
+
+/* What an output is to be: an interval of its value before it is stored. */
+typedef struct gathered {
+    double value, bound, size, sum; /* sum: of exponentials, from the value on */
+    int64_t column;                 /* of argmax */
+    int count, is_doubtful;
+} gathered;
+
+static void gather(gathered *to, int op, gemmepi__estimate x, int64_t column) {
+    double more;
+    if (x.bound > DBL_MAX || x.bound != x.bound)
+        to->is_doubtful = 1;
+    if (op == GEMMEPI__REDUCE_SUM) {
+        to->value += x.value, to->size += fabs(x.value), to->bound += x.bound;
+    } else if (op == GEMMEPI__REDUCE_LOGSUMEXP) {
+        more = x.value > to->value || x.value != x.value ? x.value : to->value;
+        if (to->count == 0)
+            to->value = x.value, to->sum = 1;
+        else if (x.value == to->value && fabs(x.value) > DBL_MAX)
+            to->sum += x.value > 0;
+        else
+            to->sum = to->sum * exp(to->value - more) + exp(x.value - more),
+            to->value = to->value != to->value ? to->value : more;
+        to->bound = x.bound > to->bound ? x.bound : to->bound;
+    } else {
+        to->bound = x.bound > to->bound ? x.bound : to->bound;
+        if (to->count == 0 || x.value > to->value || (x.value != x.value && to->value == to->value))
+            if (!(to->count && to->value != to->value))
+                to->value = x.value, to->column = column;
+        if ((x.value == to->value || (x.value != x.value && to->value != to->value)) && column < to->column)
+            to->column = column;
+    }
+    to->count++;
+}
+
+static int within_stored(int dtype, double got, double value, double bound, double scale) {
+    double low = gemmepi__as_stored(dtype, (value - bound) * scale),
+           high = gemmepi__as_stored(dtype, (value + bound) * scale);
+    if (value != value)
+        return dtype == GEMMEPI_I8 ? got == 0 : got != got;
+    if (fabs(value) > DBL_MAX)
+        low = high = gemmepi__as_stored(dtype, value * scale);
+    return got >= low && got <= high;
+}
+
+static long compared, doubtful;
+
+/* An element of a tensor, or nothing where any number may be there. */
+static void check_stored(const layout_case *c, int o, double got, double value, double bound, double scale,
+                         const char *where) {
+    if (bound > DBL_MAX || bound != bound) {
+        doubtful++;
+        return;
+    }
+    compared++;
+    CHECK(within_stored(c->tensors[o].dtype, got, value, bound, scale),
+          "%s: %s %s is %.17g, not %.17g +- %.3g (times %g)", c->text,
+          c->formula->names + c->formula->operands[o].name, where, got, value, bound, scale);
+}
+
+static void check_amax(const layout_case *c, const char *got, int o, const gathered *all) {
+    const char *at = got + c->tensors[AMAXES].at + (size_t)o * 8;
+    float amax;
+    if (!c->placed.operands[o].amax || all->is_doubtful || c->formula->accumulator == GEMMEPI_F64)
+        return;
+    memcpy(&amax, at, sizeof amax);
+    CHECK(all->value != all->value
+              ? amax != amax
+              : fabs(amax - all->value) <= all->bound + FLT_EPSILON * all->value || amax == all->value,
+          "%s: amax of %s is %.9g, not %.9g", c->text, c->formula->names + c->formula->operands[o].name, amax,
+          all->value);
+}
+
+static void finish_gathered(const layout_case *c, int op, gathered *g) {
+    double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON;
+    if (op == GEMMEPI__REDUCE_SUM) {
+        g->bound += (c->formula->accumulator == GEMMEPI_F64 ? 64 : 4) * unit * g->size;
+    } else if (op == GEMMEPI__REDUCE_LOGSUMEXP) {
+        if (g->count == 0)
+            g->value = -HUGE_VAL;
+        else if (fabs(g->value) <= DBL_MAX)
+            g->value += log(g->sum);
+        g->bound += 32 * unit + unit * (fabs(g->value) <= DBL_MAX ? fabs(g->value) : 0);
+    } else if (g->count == 0) {
+        g->value = op == GEMMEPI__REDUCE_ARGMAX ? -1 : -HUGE_VAL;
+    }
+    if (g->is_doubtful)
+        g->bound = HUGE_VAL;
+}
+
+/* All reductions and D's and others' elements, into `all`: of each output as many as it has elements, items one behind the other. */
+static void expect(const layout_case *c, const char *block, gathered **all, gathered *amax) {
+    const gemmepi__formula *f = c->formula;
+    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1)),
+                      x;
+    gemmepi__unit unit;
+    int64_t item, row, u, at;
+    int o, m;
+    for (item = 0; item < c->placed.items; item++)
+        for (row = 0; row < c->placed.rows; row++)
+            for (u = 0; u < unit_count(c); u++) {
+                fill_unit_of(c, block, item, row, u, &unit);
+                gemmepi__evaluate(f, &unit, values);
+                for (o = 0; o <= GEMMEPI__RESULT; o++)
+                    for (m = 0; all[o] && m < f->operands[o].members; m++) {
+                        const tensor *t = &c->tensors[o];
+                        int64_t column = member_column(c, u, m, f->operands[o].members),
+                                which = t->items > 1 ? item : 0;
+                        at = f->operands[o].kind == GEMMEPI_FULL
+                                 ? (which * t->lines + row) * t->length + column
+                             : f->operands[o].kind == GEMMEPI_PER_ROW    ? which * t->length + row
+                             : f->operands[o].kind == GEMMEPI_PER_COLUMN ? which * t->length + column
+                                                                         : which;
+                        x = gemmepi__output_value(f, values, o, m);
+                        gather(&all[o][at], gemmepi__reductions[f->operands[o].reduction].op, x, column);
+                        if (!f->operands[o].reduction)
+                            x.value = fabs(x.value), gather(&amax[o], GEMMEPI__REDUCE_MAX, x, 0);
+                    }
+            }
+    free(values);
+}
+
+static void check_output(const layout_case *c, const char *before, const char *got, int o, gathered *all,
+                         gathered *amax) {
+    const tensor *t = &c->tensors[o];
+    const gemmepi__formula_operand *operand = &c->formula->operands[o];
+    int64_t item, line, column;
+    double old, read;
+    char where[64];
+    int op = gemmepi__reductions[operand->reduction].op;
+    for (item = 0; item < t->items; item++)
+        for (line = 0; line < t->lines; line++)
+            for (column = 0; column < t->length; column++) {
+                gathered *g = all + (item * t->lines + line) * t->length + column;
+                if (operand->reduction)
+                    finish_gathered(c, op, g);
+                old = operand->accumulate ? element(t, before, item, line, column) : 0;
+                read = element(t, got, item, line, column);
+                snprintf(where, sizeof where, "[%d, %d, %d]", (int)item, (int)line, (int)column);
+                if (op == GEMMEPI__REDUCE_ARGMAX) {
+                    CHECK(g->bound > 0 ? read >= 0 && read < 2 * (double)c->placed.columns
+                                       : read == (double)(g->count ? g->column : -1),
+                          "%s: argmax %s is %g, not %d", c->text, where, read, (int)g->column);
+                    continue;
+                }
+                check_stored(c, o, read, g->value + old, g->bound + 1e-15 * fabs(old),
+                             operand_scale(c, before, o), where);
+                if (operand->reduction) {
+                    gemmepi__estimate x = gemmepi__estimated(fabs(g->value + old), g->bound);
+                    gather(amax, GEMMEPI__REDUCE_MAX, x, 0);
+                }
+            }
+    check_amax(c, got, o, amax);
+}
+
+/* Whatever is no element of an output is as it was. */
+static void check_rest(const layout_case *c, const char *before, const char *got) {
+    char *may_differ = (char *)calloc(1, c->size ? c->size : 1);
+    int64_t item, line;
+    size_t i;
+    int o, wrong = 0;
+    for (o = 0; o < TENSORS; o++) {
+        const tensor *t = &c->tensors[o];
+        for (item = 0; t->is_output && t->length > 0 && item < t->items; item++)
+            for (line = 0; line < t->lines; line++)
+                memset(may_differ + t->at + (size_t)(item * t->stride + line * t->ld) * bytes_of(t->dtype), 1,
+                       (size_t)t->length * bytes_of(t->dtype));
+    }
+    for (i = 0; i < c->size; i++)
+        wrong += !may_differ[i] && before[i] != got[i];
+    CHECK(wrong == 0, "%s: %d bytes beside the outputs changed", c->text, wrong);
+    free(may_differ);
+}
+
+static void check_case(const layout_case *c, int rows_at_once) {
+    char *blocks = (char *)malloc(3 * c->size);
+    char *before = blocks, *first = blocks + c->size, *second = blocks + 2 * c->size;
+    gathered *all[GEMMEPI__RESULT + 1], amax[GEMMEPI__RESULT + 1];
+    gemmepi_status status;
+    int o;
+    fill_block(c, before);
+    memset(amax, 0, sizeof amax);
+    for (o = 0; o <= GEMMEPI__RESULT; o++) {
+        const tensor *t = &c->tensors[o];
+        size_t count = t->length > 0 && t->lines > 0 ? (size_t)(t->items * t->lines * t->length) : 0;
+        all[o] = t->is_output ? (gathered *)calloc(count ? count : 1, sizeof **all) : NULL;
+    }
+    status = run_case(c, before, first, rows_at_once);
+    CHECK(status == GEMMEPI_OK, "%s: %s", c->text, gemmepi_last_error());
+    if (!status) {
+        status = run_case(c, before, second, rows_at_once);
+        CHECK(status == GEMMEPI_OK && memcmp(first, second, c->size) == 0, "%s: another run has other bits",
+              c->text);
+        expect(c, before, all, amax);
+        for (o = 0; o <= GEMMEPI__RESULT; o++)
+            if (all[o])
+                check_output(c, before, first, o, all[o], &amax[o]);
+        check_rest(c, before, first);
+    }
+    for (o = 0; o <= GEMMEPI__RESULT; o++)
+        free(all[o]);
+    free(blocks);
+}
+
+/* >>lists */
+
+static const char *const more_formulas[] = {
+    "d = v * p * b",
+    "d = silu(v + b) * u + r; rs = row_sum(d * d)",
+    "rs = row_logsumexp(v); rt = row_sum(column == label ? v : 0)",
+    "rt = row_argmax(v); rs = row_max(v)",
+    "rt = row_argmax(pair(left(v), right(r))); d = left(v)",
+    "d = pair(left(v, 4) * left(b, 4) - right(v, 4) * right(b, 4), right(v, 4) * left(b, 4) + left(v, 4) * right(b, 4), 4)",
+    "d = interleave(even(v) * h - odd(v) * bh, odd(v) * h + even(v) * bh)",
+    "d = r + (uniform(seed, 0) >= 0.25 ? (v + b) / 0.75 : 0)",
+    "cs = column_sum(v); al = all_sum(v * v); rs = row_sum(v); d = v",
+    "cs = column_max(v); al = all_max(abs(v))",
+    "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
+    "d = r * u + b",
+};
+
+static const char *const whole_formulas[] = {
+    "d = v + r * u - 3",
+    "d = v > r ? max(v, u) : min(r, -u)",
+    "d = v * column + row - item * columns",
+    "d = left(v) * right(r) - left(column)",
+    "o = v; d = relu(v) + (v == label)",
+};
+
+static int cases_run, is_emulated;
+
+/* What a large argument takes lies in local memory, of which the emulator knows nothing. */
+static int is_beyond_emulation(const char *text) {
+    return is_emulated && (strstr(text, "sin(") || strstr(text, "cos("));
+}
+
+static void run_list(const char *const *formulas, int count, gemmepi_dtype accumulator, int is_empty) {
+    int i, step = asked_count > 0 && count > asked_count ? count / asked_count : 1;
+    static layout_case c;
+    for (i = (int)(asked_seed % (uint64_t)step); i < count; i += step) {
+        int turn, drawn = 0;
+        if (is_beyond_emulation(formulas[i]))
+            continue;
+        for (turn = 0; turn < 9 && !drawn; turn++) {
+            drawn_state = asked_seed * 0x9e3779b97f4a7c15u + (uint64_t)(i * 64 + turn) * 0xd1342543de82ef95u +
+                          (uint64_t)accumulator * 977;
+            below(2);
+            drawn = draw_case(&c, formulas[i], accumulator, is_empty);
+        }
+        CHECK(drawn, "%s: %s", formulas[i], gemmepi_last_error());
+        if (!drawn)
+            continue;
+        check_case(&c, one_in(2));
+        cases_run++;
+        freed(c.formula);
+    }
+}
+
+#define LIST(formulas) formulas, (int)GEMMEPI__COUNT(formulas)
+
+static void formulas_that_users_write_hold_in_f32(void) {
+    run_list(LIST(more_formulas), GEMMEPI_F32, 0);
+}
+static void every_operation_holds_in_f32(void) {
+    run_list(LIST(smooth_formulas), GEMMEPI_F32, 0);
+    run_list(LIST(other_formulas), GEMMEPI_F32, 0);
+}
+static void formulas_hold_in_f64(void) {
+    run_list(LIST(more_formulas), GEMMEPI_F64, 0);
+}
+static void formulas_hold_in_whole_numbers(void) {
+    run_list(LIST(whole_formulas), GEMMEPI_I32, 0);
+}
+static void reductions_over_nothing_are_0_or_below_all(void) {
+    run_list(LIST(more_formulas), GEMMEPI_F32, 1);
+    run_list(LIST(more_formulas), GEMMEPI_F32, 2);
+}
+
+int main(int argc, char **argv) {
+    const char *name = getenv("GEMMEPI_TEST_DEVICE");
+    gemmepi_config config;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE(name ? atoi(name) : 0);
+    asked_count = argc > 1 ? atoi(argv[1]) : 0;
+    asked_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    if ((name && strcmp(name, "host") == 0) || gemmepi_create(&config, &gpu) != GEMMEPI_OK) {
+        printf("skip formulas on a GPU: %s\n0 passed, 0 failed, 1 skipped\n",
+               gpu || (name && strcmp(name, "host") == 0) ? "the host is asked for" : gemmepi_last_error());
+        return 0;
+    }
+    is_emulated = getenv("EMULATOR_ARCH") != NULL;
+    RUN(formulas_that_users_write_hold_in_f32);
+    RUN(every_operation_holds_in_f32);
+    RUN(formulas_hold_in_f64);
+    RUN(formulas_hold_in_whole_numbers);
+    RUN(reductions_over_nothing_are_0_or_below_all);
+    printf("   %d cases, %ld elements compared, %ld may be anything\n", cases_run, compared, doubtful);
+    gemmepi_destroy(gpu);
+    return test_finish();
+}
