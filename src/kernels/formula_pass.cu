@@ -167,8 +167,7 @@ template <int Number, int Members, int Reduction> struct Of_rows {
     __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32 column_tile) {
         State state = State::empty();
         add_row(state, p, place, row);
-        for (u32 step = blockDim.x / 2; step > 0; step /= 2)
-            state.join(from_lane(state, (int)step));
+        join_lanes(state, blockDim.x);
         if (threadIdx.x == 0 && place.row < p.rows)
             ((State *)p.places[Number].data)[(place.item * p.rows + place.row) * p.column_tiles + column_tile] = state;
     }
@@ -233,8 +232,7 @@ template <int Number, int Members, int Reduction> struct Of_all {
     __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long) {
         __shared__ State shared[THREADS / 32];
         u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
-        for (int step = 16; step > 0; step /= 2)
-            state.join(from_lane(state, step));
+        join_lanes(state, 32);
         __syncthreads();
         if (thread % 32 == 0)
             shared[thread / 32] = state;

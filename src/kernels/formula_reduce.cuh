@@ -29,6 +29,12 @@ template <class S> __device__ inline S from_lane(const S &state, int step) {
     return other;
 }
 
+// Of `lanes` lanes side by side each has all. Every thread of the warp takes part.
+template <class S> __device__ inline void join_lanes(S &state, u32 lanes) {
+    for (u32 step = lanes / 2; step > 0; step /= 2)
+        state.join(from_lane(state, (int)step));
+}
+
 // Sums of eight at most are pairs' sums in A, all others are in F64.
 template <class A> struct Sum {
     double at;
@@ -110,6 +116,18 @@ template <class A> struct Logsumexp {
         return (double)shift() + log((double)sum);
     }
 };
+
+// The largest number first: so each lane has one exponential to compute, not two for each join.
+template <class A> __device__ inline void join_lanes(Logsumexp<A> &state, u32 lanes) {
+    Max<A> all = {state.most};
+    Logsumexp<A> joined;
+    join_lanes(all, lanes);
+    joined.most = all.at;
+    joined.sum = state.sum * exp(state.most - joined.shift());
+    for (u32 step = lanes / 2; step > 0; step /= 2)
+        joined.sum += from_lane(joined.sum, (int)step);
+    state = joined;
+}
 
 // The lowest column of the largest number; NaN is above all. -1: of no columns.
 template <class A> struct Argmax {

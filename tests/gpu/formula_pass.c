@@ -142,6 +142,7 @@ static int type_of_input(int accumulator) {
 }
 
 static void draw_operands(const char *text, gemmepi_operand *operands, int count, gemmepi_dtype accumulator) {
+    gemmepi_dtype first_dtype = accumulator; /* r's, if there is one: o may lie in its place */
     int i;
     for (i = 0; i < count; i++) {
         gemmepi_operand *o = &operands[i];
@@ -149,7 +150,10 @@ static void draw_operands(const char *text, gemmepi_operand *operands, int count
         char sum[80];
         if (o->kind == GEMMEPI_NUMBER || is_whole(o->dtype))
             continue;
-        o->dtype = is_argmax ? GEMMEPI_I32 : (gemmepi_dtype)type_of_input(accumulator);
+        o->dtype = is_argmax                   ? GEMMEPI_I32
+                   : strcmp(o->name, "o") == 0 ? first_dtype
+                                               : (gemmepi_dtype)type_of_input(accumulator);
+        first_dtype = i == 0 ? o->dtype : first_dtype;
         snprintf(sum, sizeof sum, "%s = %s_sum(", o->name,
                  o->kind == GEMMEPI_PER_ROW      ? "row"
                  : o->kind == GEMMEPI_PER_COLUMN ? "column"
@@ -233,6 +237,29 @@ static void place_source(layout_case *c, int pad) {
     lay_out_tensor(c, SCALE_OF_C, GEMMEPI_F32, 1, 1, 0, s->c_scale_stride);
 }
 
+static int place_called(const layout_case *c, const char *name) {
+    int i;
+    for (i = 0; i < c->formula->operand_count; i++)
+        if (strcmp(c->formula->names + c->formula->operands[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static int in_place; /* cases */
+
+/* o in the place of r, where the formula has both. */
+static void put_in_place(layout_case *c) {
+    int r = place_called(c, "r"), o = place_called(c, "o");
+    if (r < 0 || o < 0 || c->formula->operands[r].dtype != c->formula->operands[o].dtype ||
+        c->formula->operands[r].periods || (c->placed.operands[r].batch_stride == 0 && c->placed.items > 1))
+        return;
+    c->placed.operands[o].ld = c->placed.operands[r].ld;
+    c->placed.operands[o].batch_stride = c->placed.operands[r].batch_stride;
+    c->tensors[o] = c->tensors[r];
+    c->tensors[o].is_output = 1;
+    in_place++;
+}
+
 /* 0: the formula does not go with the choice. */
 static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator, int is_empty) {
     static const int results[] = {GEMMEPI_BF16, GEMMEPI_F32,  GEMMEPI_F16, GEMMEPI_BF16,
@@ -265,6 +292,7 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
     for (i = 0; i <= GEMMEPI__RESULT; i++)
         if (i < count || i == GEMMEPI__RESULT)
             place_operand(c, i, i < count ? &operands[i] : NULL, pad);
+    put_in_place(c);
     for (i = 0; i < count; i++)
         c->numbers[i] = 0.625;
     if (c->formula->operands[GEMMEPI__RESULT].used && accumulator == GEMMEPI_F32) {
@@ -665,6 +693,8 @@ static const char *const more_formulas[] = {
     "cs = column_max(v); al = all_max(abs(v))",
     "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
     "d = r * u + b",
+    "o = r * u + b",
+    "o = r + v; d = o * b; rs = row_sum(o)",
 };
 
 static const char *const whole_formulas[] = {
@@ -742,7 +772,8 @@ int main(int argc, char **argv) {
     RUN(formulas_hold_in_f64);
     RUN(formulas_hold_in_whole_numbers);
     RUN(reductions_over_nothing_are_0_or_below_all);
-    printf("   %d cases, %ld elements compared, %ld may be anything\n", cases_run, compared, doubtful);
+    printf("   %d cases, %d in place, %ld elements compared, %ld may be anything\n", cases_run, in_place,
+           compared, doubtful);
     gemmepi_destroy(gpu);
     return test_finish();
 }

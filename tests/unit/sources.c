@@ -95,9 +95,26 @@ static void a_kernels_key_costs_next_to_nothing_after_the_first(void) {
     CHECK(seconds < 0.2, "500 keys took %.3f s", seconds);
 }
 
+static void long_prologues_have_keys_by_their_digest(void) {
+    static const gemmepi__compiler compiler = {13000, 0, "sm_90"};
+    static char text[3 * GEMMEPI__KERNEL_KEY_SIZE];
+    char first[GEMMEPI__CODE_KEY_SIZE], key[GEMMEPI__CODE_KEY_SIZE];
+    size_t length, other;
+    memset(text, ' ', sizeof text - 1);
+    length = gemmepi__kernel_key(first, &compiler, "formula_pass.cu", text);
+    CHECK(length < GEMMEPI__CODE_KEY_SIZE, "%d characters", (int)length);
+    text[sizeof text - 2] = '\n';
+    other = gemmepi__kernel_key(key, &compiler, "formula_pass.cu", text);
+    CHECK(length == other && memcmp(first, key, length) != 0, "the last character makes no difference");
+    text[GEMMEPI__PROLOGUE_IN_KEY - 1] = 0;
+    length = gemmepi__kernel_key(first, &compiler, "formula_pass.cu", text);
+    CHECK(length > GEMMEPI__PROLOGUE_IN_KEY && length < GEMMEPI__CODE_KEY_SIZE, "%d characters", (int)length);
+}
+
 int main(void) {
     RUN(a_kernels_digest_follows_its_file_and_what_that_includes_and_nothing_else);
     RUN(all_kernel_files_are_in_the_list_of_this_test);
+    RUN(long_prologues_have_keys_by_their_digest);
     RUN(a_kernels_key_costs_next_to_nothing_after_the_first);
     return test_finish();
 }

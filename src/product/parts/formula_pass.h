@@ -24,6 +24,7 @@ typedef struct gemmepi__formula_source {
     int64_t c_scale_stride;
     int scale_a, scale_b; /* modes of scales that v is yet to be multiplied by: NONE, TENSOR or OUTER */
     int64_t scale_a_stride, scale_b_stride;
+    int invariant;     /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
     int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
 } gemmepi__formula_source;
 
@@ -195,6 +196,8 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
     gemmepi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
                     gemmepi__formula_is_aligned(placed, source, run));
     gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gemmepi__formula_type(f->d, f->accumulator));
+    if (source->invariant)
+        gemmepi__append(text, GEMMEPI__AS_WRITTEN);
     gemmepi__append_source_defines(text, f, source);
     gemmepi__append_masks(text, placed);
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
@@ -552,8 +555,8 @@ static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__fo
                         pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
                         pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)");
     if (pass->finish.function)
-        gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %zu bytes of states\n",
-                        pass->finish.name, pass->finish.blocks, pass->state_bytes);
+        gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
+                        pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
 }
 
 #endif
