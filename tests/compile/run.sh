@@ -647,6 +647,13 @@ else
     skip "no literal of kernels_src.h is longer than 4095 bytes: $C is no gcc"
 fi
 
+name="the structs of Python's tests are those of gemmepi.h"
+if command -v python3 >/dev/null 2>&1; then
+    attempt "$name" python3 tests/gpu/pytorch.py --structs
+else
+    skip "$name: there is no python3"
+fi
+
 for example in examples/*.c examples/*.cpp; do
     [ -f "$example" ] || continue
     case $example in
