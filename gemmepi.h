@@ -13565,13 +13565,14 @@ static gemmepi_status gemmepi__know_kernel(gemmepi_context *context, const char 
 /* The kernel `entry` of `file` under `prologue`, renamed to `name`, which profilers show; stays until the context goes. */
 static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char *file, const char *prologue,
   const char *entry, const char *name, gemmepi__kernel **found) {
-  char key[GEMMEPI__KERNEL_KEY_SIZE];
+  char key[GEMMEPI__KERNEL_KEY_SIZE], room[GEMMEPI__KERNEL_KEY_SIZE]; /* for all but formulas */
   gemmepi__text text = gemmepi__text_in(key, sizeof key);
   size_t size = strlen(entry) + strlen(name) + strlen(prologue) + 16;
-  char *renamed = (char *)gemmepi__new(&context->allocator, size);
+  char *longer = size > sizeof room ? (char *)gemmepi__new(&context->allocator, size) : NULL;
+  char *renamed = longer ? longer : room;
   gemmepi__kernel *kernel = NULL;
   gemmepi_status status;
-  if (!renamed)
+  if (size > sizeof room && !longer)
     return GEMMEPI_OUT_OF_MEMORY;
   snprintf(renamed, size, "#define %s %s\n%s", entry, name, prologue);
   gemmepi__append(&text, "%s\n", file);
@@ -13585,7 +13586,7 @@ static gemmepi_status gemmepi__find_kernel(gemmepi_context *context, const char 
     kernel->is_being_built = 0;
     gemmepi__wake_all(&context->kernel_built);
   }
-  gemmepi__delete(&context->allocator, renamed);
+  gemmepi__delete(&context->allocator, longer);
   *found = kernel;
   return status;
 }
