@@ -231,8 +231,8 @@ typedef struct gemmepi_config {
     unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
     int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
 
-    /* How many of the GPU's multiprocessors products take, by the kernel for Hopper and cuBLASLt, where kernels of others, such as
-       NCCL's, are to run beside them: one that waits for a multiprocessor makes the whole product wait. 0, or more than there are: all */
+    /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run beside it,
+       such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
     int multiprocessors;
 } gemmepi_config;
 
@@ -8149,6 +8149,20 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   return gemmepi__normalise_in(NULL, desc, alignment, problem);
 }
 #endif
+
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
+ such beginnings within a line. */
+static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
+  int64_t of = view->alignment | further, element = view->bits / 8;
+  int unit = 16;
+  if (view->lines > 1)
+    of |= view->ld * element;
+  if (problem->batch > 1)
+    of |= view->batch_stride * element;
+  while (of % unit)
+    unit /= 2;
+  return unit;
+}
 
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
 
@@ -18345,20 +18359,6 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
   return gemmepi__extents_rule(problem);
 }
 
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
- such beginnings within a line. */
-static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
-  int64_t of = view->alignment | further, element = view->bits / 8;
-  int unit = 16;
-  if (view->lines > 1)
-    of |= view->ld * element;
-  if (problem->batch > 1)
-    of |= view->batch_stride * element;
-  while (of % unit)
-    unit /= 2;
-  return unit;
-}
-
 /* Our kernels read the halves of a gated B each by itself. */
 static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand];
@@ -19075,23 +19075,11 @@ static int gemmepi__lt_epilogue(uint64_t epilogue) {
   return 0;
 }
 
-/* Bytes at whose multiples the lines and items of C or D begin, 16 at most. */
-static int gemmepi__lt_unit(const gemmepi__problem *problem, const gemmepi__view *view) {
-  int64_t of = 0, element = view->bits / 8;
-  int unit = 16;
-  if (view->lines > 1)
-    of |= view->ld * element;
-  if (problem->batch > 1)
-    of |= view->batch_stride * element;
-  while (of % unit)
-    unit /= 2;
-  return unit;
-}
-
-/* Whether cuBLASLt would store d as c lies: so its algorithm 21 did in F32 and BF16, where lines of c began at multiples of 16 bytes and
- those of d did not, and the GPU ended with CUDA_ERROR_MISALIGNED_ADDRESS (H200, cuBLASLt 13.1; the other way round it was right). */
+/* Whether cuBLASLt would store d as c lies: its algorithm 21 did so in F32 and BF16, where lines of c begin at multiples of 16 bytes and
+ those of d do not, and the GPU ended with CUDA_ERROR_MISALIGNED_ADDRESS (H200, cuBLASLt 13.1; the other way round it was right).
+ Counted in elements, as c and d may differ in dtype. */
 static int gemmepi__lt_stores_as_c(const gemmepi__problem *problem, const gemmepi__view *c, const gemmepi__view *d) {
-  return gemmepi__lt_unit(problem, c) > gemmepi__lt_unit(problem, d);
+  return gemmepi__unit_of(problem, c, 0) / (c->bits / 8) > gemmepi__unit_of(problem, d, 0) / (d->bits / 8);
 }
 
 /* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
@@ -19188,7 +19176,7 @@ static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmep
   if (rule)
     return rule;
   if (gemmepi__lt_stores_as_c(problem, &views[GEMMEPI__C], &views[GEMMEPI__D]))
-    return "lines or items of d begin at multiples of fewer bytes than those of c, whose kernels it takes";
+    return "lines or items of d begin at multiples of fewer elements than those of c, as which it stores d";
   if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
     return "aux.ld or aux.batch_stride is no multiple of 8";
   if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
@@ -19427,9 +19415,7 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
     result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       &schemes, sizeof schemes);
   for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
-    /* D may be stored as C lies: see gemmepi__lt_stores_as_c */
-    const gemmepi__view *least = views[i] == c && d->alignment < c->alignment ? d : views[i];
-    alignment = (uint32_t)least->alignment;
+    alignment = (uint32_t)views[i]->alignment;
     result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
   }
   return result;
@@ -19521,43 +19507,21 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 #define GEMMEPI__LT_SHORT_K     2048
 #define GEMMEPI__LT_SHORT_WAVES 2
 
-/* Its heuristic likes tiles of one wave though they are long and narrow, and load most for what they multiply: of 60 random products
- on an H100 (cuBLASLt 13.1) three had a first answer of 64 x 352 to 64 x 512, and the next one of another form took 0.61 to 0.84 of it.
- Where D itself is narrow such tiles are right. */
-#define GEMMEPI__LT_LONG 3 /* times as long as wide */
-
-static int gemmepi__lt_is_long(const gemmepi__cublaslt *lt, const gemmepi__problem *problem, const gemmepi__lt_algo *algo) {
-  int tile_m, tile_n;
-  gemmepi__lt_tile(gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID), &tile_m, &tile_n);
-  return (tile_n > GEMMEPI__LT_LONG * tile_m && problem->m > tile_m) ||
-     (tile_m > GEMMEPI__LT_LONG * tile_n && problem->n > tile_n);
-}
-
-/* The first answer, or that of a form that does better. */
-static int gemmepi__lt_first(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  const gemmepi__lt_heuristic *good, int count) {
-  int i;
-  for (i = 0; i < count; i++)
-    if (!gemmepi__lt_is_long(lt, problem, &good[i].algo))
-      return i;
-  return 0;
-}
-
 /* The answer to take, of `count` good ones in the heuristic's order. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__lt_heuristic *good, int count) {
   const gemmepi__cublaslt *lt = &context->cublaslt;
   size_t t;
   int i;
-  if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2)
+  if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
+    problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
     return 0;
-  if (problem->k <= GEMMEPI__LT_SHORT_K && good[0].waves >= GEMMEPI__LT_SHORT_WAVES)
-    for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
-      for (i = 0; i < count; i++)
-        if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) == gemmepi__lt_short_tiles[t] &&
-          gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+  for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
+    for (i = 0; i < count; i++)
+      if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) == gemmepi__lt_short_tiles[t] &&
+        gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
         return i;
-  return gemmepi__lt_first(lt, problem, good, count);
+  return 0;
 }
 
 /* algorithm: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */

@@ -45,12 +45,14 @@ static int opponents_lt_type(gemmepi_dtype dtype) {
     return dtype == GEMMEPI_F16 ? LT_REAL_16F : LT_REAL_16BF;
 }
 
-/* A residual whose lines begin at multiples of more bytes than those of D may end in a misaligned store (cuBLASLt 13.1). */
+/* At multiples of how many elements lines begin, 8 at most. */
+static int64_t opponents_unit(int64_t ld) {
+    return ld % 8 ? ld & -ld : 8;
+}
+
+/* Else cuBLASLt 13.1 may end in a misaligned store: it stores D as the residual lies. */
 static int opponents_may_add(const draw_problem *p) {
-    int64_t unit = 16;
-    while (p->d_ld * 2 % unit)
-        unit /= 2;
-    return p->residual_ld * 2 % (2 * unit) != 0 || unit == 16;
+    return opponents_unit(p->residual_ld) <= opponents_unit(p->d_ld);
 }
 
 /* Its epilogue for a problem's; -1: it has none. */

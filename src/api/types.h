@@ -110,8 +110,8 @@ typedef struct gemmepi_config {
     unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
     int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
 
-    /* How many of the GPU's multiprocessors products take, by the kernel for Hopper and cuBLASLt, where kernels of others, such as
-       NCCL's, are to run beside them: one that waits for a multiprocessor makes the whole product wait. 0, or more than there are: all */
+    /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run beside it,
+       such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
     int multiprocessors;
 } gemmepi_config;
 

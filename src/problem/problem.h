@@ -824,6 +824,20 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
 }
 #endif
 
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
+   such beginnings within a line. */
+static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
+    int64_t of = view->alignment | further, element = view->bits / 8;
+    int unit = 16;
+    if (view->lines > 1)
+        of |= view->ld * element;
+    if (problem->batch > 1)
+        of |= view->batch_stride * element;
+    while (of % unit)
+        unit /= 2;
+    return unit;
+}
+
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
 
 /* Of a call without a plan, whose pointers have so much: where a row's place must not decide, it is not theirs that counts. */

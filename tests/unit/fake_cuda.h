@@ -36,7 +36,6 @@ static struct {
     int device_count;
     int is_capturing;
     int heuristic_answers;
-    int tiles[8];           /* numbers of the first answers' tiles */
     int lt_multiprocessors; /* that cuBLASLt is to count on; 0: it was not told */
     size_t lt_workspace;
     long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
@@ -741,10 +740,9 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
 }
 FAKE(cublasLtMatmulAlgoConfigGetAttribute)
 (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written) {
+    (void)algo, (void)attribute;
     BREAKS("cublasLtMatmulAlgoConfigGetAttribute");
     memset(value, 0, size);
-    if (attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID && algo->data[0] < GEMMEPI__COUNT(gpu.tiles))
-        memcpy(value, &gpu.tiles[algo->data[0]], sizeof gpu.tiles[0]);
     *written = size;
     return 0;
 }

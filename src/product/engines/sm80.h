@@ -62,20 +62,6 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
     return gemmepi__extents_rule(problem);
 }
 
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
-   such beginnings within a line. */
-static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
-    int64_t of = view->alignment | further, element = view->bits / 8;
-    int unit = 16;
-    if (view->lines > 1)
-        of |= view->ld * element;
-    if (problem->batch > 1)
-        of |= view->batch_stride * element;
-    while (of % unit)
-        unit /= 2;
-    return unit;
-}
-
 /* Our kernels read the halves of a gated B each by itself. */
 static int gemmepi__copy_unit(const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand];

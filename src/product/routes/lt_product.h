@@ -32,9 +32,7 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
         result = lt->preference_set_attribute(preference, GEMMEPI__CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                               &schemes, sizeof schemes);
     for (i = 0; i < GEMMEPI__COUNT(alignments) && !result; i++) {
-        /* D may be stored as C lies: see gemmepi__lt_stores_as_c */
-        const gemmepi__view *least = views[i] == c && d->alignment < c->alignment ? d : views[i];
-        alignment = (uint32_t)least->alignment;
+        alignment = (uint32_t)views[i]->alignment;
         result = lt->preference_set_attribute(preference, alignments[i], &alignment, sizeof alignment);
     }
     return result;
@@ -126,45 +124,22 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 #define GEMMEPI__LT_SHORT_K     2048
 #define GEMMEPI__LT_SHORT_WAVES 2
 
-/* Its heuristic likes tiles of one wave though they are long and narrow, and load most for what they multiply: of 60 random products
-   on an H100 (cuBLASLt 13.1) three had a first answer of 64 x 352 to 64 x 512, and the next one of another form took 0.61 to 0.84 of it.
-   Where D itself is narrow such tiles are right. */
-#define GEMMEPI__LT_LONG 3 /* times as long as wide */
-
-static int gemmepi__lt_is_long(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                               const gemmepi__lt_algo *algo) {
-    int tile_m, tile_n;
-    gemmepi__lt_tile(gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID), &tile_m, &tile_n);
-    return (tile_n > GEMMEPI__LT_LONG * tile_m && problem->m > tile_m) ||
-           (tile_m > GEMMEPI__LT_LONG * tile_n && problem->n > tile_n);
-}
-
-/* The first answer, or that of a form that does better. */
-static int gemmepi__lt_first(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                             const gemmepi__lt_heuristic *good, int count) {
-    int i;
-    for (i = 0; i < count; i++)
-        if (!gemmepi__lt_is_long(lt, problem, &good[i].algo))
-            return i;
-    return 0;
-}
-
 /* The answer to take, of `count` good ones in the heuristic's order. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
                               const gemmepi__lt_heuristic *good, int count) {
     const gemmepi__cublaslt *lt = &context->cublaslt;
     size_t t;
     int i;
-    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2)
+    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
+        problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
         return 0;
-    if (problem->k <= GEMMEPI__LT_SHORT_K && good[0].waves >= GEMMEPI__LT_SHORT_WAVES)
-        for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
-            for (i = 0; i < count; i++)
-                if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
-                        gemmepi__lt_short_tiles[t] &&
-                    gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
-                    return i;
-    return gemmepi__lt_first(lt, problem, good, count);
+    for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
+        for (i = 0; i < count; i++)
+            if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
+                    gemmepi__lt_short_tiles[t] &&
+                gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+                return i;
+    return 0;
 }
 
 /* algorithm: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */

@@ -52,24 +52,12 @@ static int gemmepi__lt_epilogue(uint64_t epilogue) {
     return 0;
 }
 
-/* Bytes at whose multiples the lines and items of C or D begin, 16 at most. */
-static int gemmepi__lt_unit(const gemmepi__problem *problem, const gemmepi__view *view) {
-    int64_t of = 0, element = view->bits / 8;
-    int unit = 16;
-    if (view->lines > 1)
-        of |= view->ld * element;
-    if (problem->batch > 1)
-        of |= view->batch_stride * element;
-    while (of % unit)
-        unit /= 2;
-    return unit;
-}
-
-/* Whether cuBLASLt would store d as c lies: so its algorithm 21 did in F32 and BF16, where lines of c began at multiples of 16 bytes and
-   those of d did not, and the GPU ended with CUDA_ERROR_MISALIGNED_ADDRESS (H200, cuBLASLt 13.1; the other way round it was right). */
+/* Whether cuBLASLt would store d as c lies: its algorithm 21 did so in F32 and BF16, where lines of c begin at multiples of 16 bytes and
+   those of d do not, and the GPU ended with CUDA_ERROR_MISALIGNED_ADDRESS (H200, cuBLASLt 13.1; the other way round it was right).
+   Counted in elements, as c and d may differ in dtype. */
 static int gemmepi__lt_stores_as_c(const gemmepi__problem *problem, const gemmepi__view *c,
                                    const gemmepi__view *d) {
-    return gemmepi__lt_unit(problem, c) > gemmepi__lt_unit(problem, d);
+    return gemmepi__unit_of(problem, c, 0) / (c->bits / 8) > gemmepi__unit_of(problem, d, 0) / (d->bits / 8);
 }
 
 /* Where cuBLASLt's result is looser than the contract: the sentence, or NULL. Measured, see the manual. */
@@ -169,7 +157,7 @@ static const char *gemmepi__lt_rule(const gemmepi_context *context, const gemmep
     if (rule)
         return rule;
     if (gemmepi__lt_stores_as_c(problem, &views[GEMMEPI__C], &views[GEMMEPI__D]))
-        return "lines or items of d begin at multiples of fewer bytes than those of c, whose kernels it takes";
+        return "lines or items of d begin at multiples of fewer elements than those of c, as which it stores d";
     if (aux->dtype && aux->bits != 1 && (aux->ld % 8 || aux->batch_stride % 8))
         return "aux.ld or aux.batch_stride is no multiple of 8";
     if (views[GEMMEPI__BIAS_GRAD].dtype && problem->batch > 1 && views[GEMMEPI__BIAS_GRAD].batch_stride == 0)
