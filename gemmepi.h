@@ -3523,7 +3523,7 @@ static int gemmepi__reduction_across(int reduction) {
   if (!reduction)
     return 0;
   while (gemmepi__reductions[i].op != of->op ||
-    gemmepi__reductions[i].kind != (gemmepi_operand_kind)gemmepi__kind_across(of->kind))
+    gemmepi__reductions[i].kind != (gemmepi_operand_kind)gemmepi__kind_across((int)of->kind))
     i++;
   return i;
 }
@@ -4159,7 +4159,7 @@ typedef struct gemmepi__field_rule {
 static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_desc *desc, int i) {
   const gemmepi_operand *o = &desc->operands[i];
   int has_rows = o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_FULL,
-    takes_scale = gemmepi__takes_scale(o->dtype);
+    takes_scale = gemmepi__takes_scale((int)o->dtype);
   int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
     is_number = o->kind == GEMMEPI_NUMBER;
   int has_width =
@@ -4912,7 +4912,7 @@ static gemmepi_dtype gemmepi__dtype_of_operand(const gemmepi__graph *graph, int 
     return gemmepi__reduction_of(graph, i)->op == GEMMEPI__REDUCE_ARGMAX ? GEMMEPI_I32
        : desc->accumulator == GEMMEPI_F64                            ? GEMMEPI_F64
         : GEMMEPI_F32;
-  return gemmepi__is_fp8(desc->d) ? GEMMEPI_BF16 : desc->d;
+  return gemmepi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
 }
 
 static void gemmepi__start_parser(gemmepi__parser *p, gemmepi__graph *graph, const char *text) {
@@ -5871,7 +5871,7 @@ static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *n
 static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__formula_operand *out) {
   const gemmepi_operand *operand = &graph->desc->operands[i];
   int exchanged = graph->desc->exchanged;
-  out->kind = (uint8_t)(exchanged ? gemmepi__kind_across(operand->kind) : (int)operand->kind);
+  out->kind = (uint8_t)(exchanged ? gemmepi__kind_across((int)operand->kind) : (int)operand->kind);
   out->width = (uint8_t)operand->width;
   out->dtype = (uint8_t)gemmepi__dtype_of_operand(graph, i);
   out->output = out->used = (uint8_t)operand->output;
@@ -5969,8 +5969,8 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
   formula->size = bytes;
   formula->node_count = count;
   formula->operand_count = graph->desc->operand_count;
-  formula->accumulator = graph->desc->accumulator;
-  formula->d = graph->desc->d;
+  formula->accumulator = (int32_t)graph->desc->accumulator;
+  formula->d = (int32_t)graph->desc->d;
   formula->n_width = graph->n_width;
   formula->mode = graph->mode;
   formula->group = graph->group;
@@ -14554,7 +14554,7 @@ static double gemmepi__total_of(const gemmepi__sum *sum) {
 static void gemmepi__write_reduced(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
   gemmepi__reduced *cell) {
   const gemmepi__formula_operand *operand = &h->formula->operands[o];
-  int op = gemmepi__reductions[operand->reduction].op;
+  int op = (int)gemmepi__reductions[operand->reduction].op;
   double value = cell->has_any ? cell->most : -HUGE_VAL, there;
   if (operand->accumulate) {
     gemmepi__load_run(operand->dtype, h->arguments->operands[o], gemmepi__place_of(h, o, item, row, column), 1, 1, &there);
@@ -14593,7 +14593,7 @@ static void gemmepi__take_unit(gemmepi__host_formula *h, int64_t item, int64_t r
       if (kind == GEMMEPI_FULL)
         gemmepi__write_output(h, o, item, row, column, value);
       else
-        gemmepi__reduce(&h->cells[o][cell], gemmepi__reductions[operand->reduction].op, value,
+        gemmepi__reduce(&h->cells[o][cell], (int)gemmepi__reductions[operand->reduction].op, value,
           kind == GEMMEPI_PER_ROW ? column : row);
     }
   }

@@ -115,7 +115,7 @@ static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *n
 static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__formula_operand *out) {
     const gemmepi_operand *operand = &graph->desc->operands[i];
     int exchanged = graph->desc->exchanged;
-    out->kind = (uint8_t)(exchanged ? gemmepi__kind_across(operand->kind) : (int)operand->kind);
+    out->kind = (uint8_t)(exchanged ? gemmepi__kind_across((int)operand->kind) : (int)operand->kind);
     out->width = (uint8_t)operand->width;
     out->dtype = (uint8_t)gemmepi__dtype_of_operand(graph, i);
     out->output = out->used = (uint8_t)operand->output;
@@ -218,8 +218,8 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
     formula->size = bytes;
     formula->node_count = count;
     formula->operand_count = graph->desc->operand_count;
-    formula->accumulator = graph->desc->accumulator;
-    formula->d = graph->desc->d;
+    formula->accumulator = (int32_t)graph->desc->accumulator;
+    formula->d = (int32_t)graph->desc->d;
     formula->n_width = graph->n_width;
     formula->mode = graph->mode;
     formula->group = graph->group;

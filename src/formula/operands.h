@@ -166,7 +166,7 @@ typedef struct gemmepi__field_rule {
 static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_desc *desc, int i) {
     const gemmepi_operand *o = &desc->operands[i];
     int has_rows = o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_FULL,
-        takes_scale = gemmepi__takes_scale(o->dtype);
+        takes_scale = gemmepi__takes_scale((int)o->dtype);
     int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
         is_number = o->kind == GEMMEPI_NUMBER;
     int has_width =

@@ -170,7 +170,7 @@ static int gemmepi__reduction_across(int reduction) {
     if (!reduction)
         return 0;
     while (gemmepi__reductions[i].op != of->op ||
-           gemmepi__reductions[i].kind != (gemmepi_operand_kind)gemmepi__kind_across(of->kind))
+           gemmepi__reductions[i].kind != (gemmepi_operand_kind)gemmepi__kind_across((int)of->kind))
         i++;
     return i;
 }

@@ -714,7 +714,7 @@ static gemmepi_dtype gemmepi__dtype_of_operand(const gemmepi__graph *graph, int 
         return gemmepi__reduction_of(graph, i)->op == GEMMEPI__REDUCE_ARGMAX ? GEMMEPI_I32
                : desc->accumulator == GEMMEPI_F64                            ? GEMMEPI_F64
                                                                              : GEMMEPI_F32;
-    return gemmepi__is_fp8(desc->d) ? GEMMEPI_BF16 : desc->d;
+    return gemmepi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
 }
 
 static void gemmepi__start_parser(gemmepi__parser *p, gemmepi__graph *graph, const char *text) {

@@ -218,7 +218,7 @@ static double gemmepi__total_of(const gemmepi__sum *sum) {
 static void gemmepi__write_reduced(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
                                    gemmepi__reduced *cell) {
     const gemmepi__formula_operand *operand = &h->formula->operands[o];
-    int op = gemmepi__reductions[operand->reduction].op;
+    int op = (int)gemmepi__reductions[operand->reduction].op;
     double value = cell->has_any ? cell->most : -HUGE_VAL, there;
     if (operand->accumulate) {
         gemmepi__load_run(operand->dtype, h->arguments->operands[o],
@@ -258,7 +258,7 @@ static void gemmepi__take_unit(gemmepi__host_formula *h, int64_t item, int64_t r
             if (kind == GEMMEPI_FULL)
                 gemmepi__write_output(h, o, item, row, column, value);
             else
-                gemmepi__reduce(&h->cells[o][cell], gemmepi__reductions[operand->reduction].op, value,
+                gemmepi__reduce(&h->cells[o][cell], (int)gemmepi__reductions[operand->reduction].op, value,
                                 kind == GEMMEPI_PER_ROW ? column : row);
         }
     }
