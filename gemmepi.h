@@ -476,7 +476,7 @@ typedef struct gemmepi_matmul_desc {
     size_t alignment;
 
     /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
-       bias and bias_grad are 0 then, and ACCUMULATE is refused. In this version contexts on the host alone run it. NULL: none */
+       bias and bias_grad are 0 then, and ACCUMULATE is refused. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
     int operand_count;
@@ -727,7 +727,7 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
    So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
 
-   Products run formulas (gemmepi_matmul_desc.formula), in this version on the host alone. gemmepi_derive derives them.
+   Products run formulas (gemmepi_matmul_desc.formula). gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */
@@ -3401,8 +3401,8 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
     "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL) \
   X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, "0.5 * g / r", NULL, NULL) \
   X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, "-0.5 * g * r / x", NULL, NULL) \
-  X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "sin(x)", 2, 2, "g * cos(x)", NULL, NULL) \
-  X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL) \
+  X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "formula_sin(x)", 2, 2, "g * cos(x)", NULL, NULL) \
+  X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "formula_cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL) \
   X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL) \
   X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, "0", NULL, NULL) \
   X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, "0", NULL, NULL) \
@@ -5799,7 +5799,6 @@ static int gemmepi__members(const gemmepi__formula *formula, int width) {
   return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
 }
 
-#ifndef GEMMEPI_NO_HOST
 /* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
 static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
   const gemmepi__node *n = &formula->nodes[node];
@@ -5813,7 +5812,6 @@ static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const g
   return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
      gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
 }
-#endif
 
 /* >>from the graph */
 
@@ -6050,6 +6048,7 @@ typedef struct gemmepi__placed_operand {
   int64_t ld; /* of FULL: from one row to the next */
   int64_t batch_stride; /* 0: one for all items */
   int64_t row_period, column_period; /* of inputs: element (row % p, column % q); 0: none */
+  int64_t scale_stride; /* of D's scale: from one item's to the next */
   int32_t scale, amax; /* of fp8 and I8: 1 where a scale (one F32) is given, and amax (one F32) wanted */
 } gemmepi__placed_operand;
 
@@ -6118,6 +6117,273 @@ static void gemmepi__print_key(gemmepi__text *out, const gemmepi__formula *formu
   gemmepi__append(out, " ");
   gemmepi__list_outputs(&p, formula);
   gemmepi__print_statements(&p);
+}
+/* A formula as C++ for kernels (and, in tests, for a host's compiler): one unit's outputs from one unit's inputs.
+
+ The text has no function for values that do not change along rows or columns: it is inlined where it is called, has no branch, loop or
+ store and calls nothing that has an effect, so that a compiler computes what is the same for all columns of a thread once. */
+
+typedef struct gemmepi__emitter {
+  gemmepi__text *out;
+  const gemmepi__formula *formula;
+  int is_whole; /* results in I32 */
+} gemmepi__emitter;
+
+/* What an argument is wanted as: GEMMEPI_T, a condition, or as it is. */
+enum { GEMMEPI__AS_NUMBER, GEMMEPI__AS_TRUTH, GEMMEPI__AS_READ };
+
+static void gemmepi__emit_number(const gemmepi__emitter *e, double number, int as) {
+  char text[GEMMEPI__NUMBER_SIZE];
+  if (as == GEMMEPI__AS_READ) { /* beside whole numbers */
+    gemmepi__append(e->out, "%lldLL", (long long)number);
+    return;
+  }
+  if (e->is_whole)
+    number = number > 2147483647.0 ? number - 4294967296.0 : number;
+  else if (e->formula->accumulator == GEMMEPI_F32)
+    number = (double)(float)number;
+  gemmepi__print_number(text, number);
+  gemmepi__append(e->out, "GEMMEPI_T(%s)%s", text, as == GEMMEPI__AS_TRUTH ? " != 0" : "");
+}
+
+static void gemmepi__emit_leaf(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  if (gemmepi__members(e->formula, node->width) == 1)
+    member = 0;
+  if (node->op == GEMMEPI__OP_VALUE)
+    gemmepi__append(e->out, "in.v[%d]", member);
+  else if (node->op == GEMMEPI__OP_OPERAND)
+    gemmepi__append(e->out, "in.a%d[%d]", node->place, member);
+  else if (node->place == GEMMEPI__INDEX_COLUMN)
+    gemmepi__append(e->out, "in.column[%d]", member);
+  else
+    gemmepi__append(e->out, "in.%s", gemmepi__index_names[node->place]);
+}
+
+/* A node's value in its own type. */
+static void gemmepi__emit_value(const gemmepi__emitter *e, int number, int member) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  if (node->op < GEMMEPI__LEAVES)
+    gemmepi__emit_leaf(e, node, member);
+  else if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    gemmepi__emit_value(e, node->args[0], node->op == GEMMEPI__OP_SECOND);
+  else if (gemmepi__members(e->formula, node->width) == 2)
+    gemmepi__append(e->out, "t%d_%d", number, member);
+  else
+    gemmepi__append(e->out, "t%d", number);
+}
+
+static void gemmepi__emit_argument(const gemmepi__emitter *e, int number, int member, int as) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  const char *before = "", *behind = "";
+  if (node->op == GEMMEPI__OP_NUMBER) {
+    gemmepi__append(e->out, "(");
+    gemmepi__emit_number(e, node->number, as);
+    gemmepi__append(e->out, ")");
+    return;
+  }
+  if (as == GEMMEPI__AS_NUMBER && node->type != GEMMEPI__OF_NUMBERS)
+    before = "GEMMEPI_T(", behind = ")";
+  if (as == GEMMEPI__AS_TRUTH && node->type != GEMMEPI__OF_TRUTH)
+    before = "(", behind = " != 0)";
+  gemmepi__append(e->out, "%s", before);
+  gemmepi__emit_value(e, number, member);
+  gemmepi__append(e->out, "%s", behind);
+}
+
+/* What an operation wants of one of its arguments. */
+static int gemmepi__wanted_as(const gemmepi__emitter *e, const gemmepi__node *node, int argument) {
+  if (node->op == GEMMEPI__OP_OR || node->op == GEMMEPI__OP_AND || node->op == GEMMEPI__OP_NOT ||
+    (node->op == GEMMEPI__OP_SELECT && argument == 0))
+    return GEMMEPI__AS_TRUTH;
+  if (gemmepi__is_exact_comparison(e->formula, node))
+    return GEMMEPI__AS_READ;
+  return GEMMEPI__AS_NUMBER;
+}
+
+/* In I32 + - and * are of numbers without a sign, and so modulo 2^32. */
+static const char *gemmepi__device_text(const gemmepi__emitter *e, int op) {
+  if (e->is_whole)
+    switch (op) {
+    case GEMMEPI__OP_ADD:
+      return "(int)((u32)x + (u32)y)";
+    case GEMMEPI__OP_SUB:
+      return "(int)((u32)x - (u32)y)";
+    case GEMMEPI__OP_MUL:
+      return "(int)((u32)x * (u32)y)";
+    case GEMMEPI__OP_NEG:
+      return "(int)(0u - (u32)x)";
+    }
+  return gemmepi__operation_of(op)->device;
+}
+
+/* The text of a row with its arguments in place of x, y and z where these stand alone. */
+static void gemmepi__emit_template(const gemmepi__emitter *e, const gemmepi__node *node, int member, const char *text) {
+  size_t length;
+  int argument;
+  for (; *text; text += length) {
+    length = gemmepi__name_length(text);
+    if (length == 0) {
+      length = 1;
+      gemmepi__append(e->out, "%c", *text);
+      continue;
+    }
+    argument = length == 1 && *text >= 'x' && *text <= 'z' ? *text - 'x' : -1;
+    if (argument >= 0)
+      gemmepi__emit_argument(e, node->args[argument], member, gemmepi__wanted_as(e, node, argument));
+    else
+      gemmepi__append(e->out, "%.*s", (int)length, text);
+  }
+}
+
+static void gemmepi__emit_activation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  gemmepi__append(e->out, "%s(%s, ", node->op == GEMMEPI__OP_ACTIVATE ? "FORMULA_ACTIVATE" : "FORMULA_DERIVE",
+    gemmepi__activations[node->place].name);
+  gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
+  gemmepi__append(e->out, ", ");
+  if (node->args[1] >= 0)
+    gemmepi__emit_argument(e, node->args[1], member, GEMMEPI__AS_NUMBER);
+  else
+    gemmepi__append(e->out, "GEMMEPI_T(0)");
+  gemmepi__append(e->out, ")");
+}
+
+static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  const gemmepi__node *i = &e->formula->nodes[node->args[1]];
+  gemmepi__append(e->out, "GEMMEPI_T(formula_uniform(");
+  gemmepi__emit_value(e, node->args[0], 0);
+  gemmepi__append(e->out, ", ");
+  if (i->op == GEMMEPI__OP_NUMBER)
+    gemmepi__emit_number(e, i->number, GEMMEPI__AS_READ);
+  else
+    gemmepi__emit_value(e, node->args[1], 0);
+  gemmepi__append(e->out,
+    e->formula->exchanged ? ", in.row, in.column[%d], in.item))" /* the caller's */
+    : ", in.column[%d], in.row, in.item))", member);
+}
+
+static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+    gemmepi__emit_activation(e, node, member);
+  else if (node->op == GEMMEPI__OP_UNIFORM)
+    gemmepi__emit_uniform(e, node, member);
+  else if (node->op == GEMMEPI__OP_BOTH)
+    gemmepi__emit_argument(e, node->args[member], 0, GEMMEPI__AS_NUMBER);
+  else
+    gemmepi__emit_template(e, node, member, gemmepi__device_text(e, node->op));
+}
+
+static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  int member, members = gemmepi__members(e->formula, node->width);
+  if (node->op < GEMMEPI__LEAVES || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return;
+  for (member = 0; member < members; member++) {
+    gemmepi__append(e->out, "    const %s ", node->type == GEMMEPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
+    gemmepi__emit_value(e, number, member);
+    gemmepi__append(e->out, " = ");
+    gemmepi__emit_operation(e, node, member);
+    gemmepi__append(e->out, ";\n");
+  }
+}
+
+/* >>what surrounds it */
+
+/* What a kernel must know, for #if and as lists for macros:
+
+   FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
+   FORMULA_HALVES    1: column j of the left half (of each group) and of the right one; 2: an even and an odd column
+   FORMULA_GROUP     columns of a group; 0: the whole
+   FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
+   FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
+   FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
+   FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
+static void gemmepi__emit_table(const gemmepi__emitter *e) {
+  const gemmepi__formula *f = e->formula;
+  int i, pass, value = f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1;
+  gemmepi__append(e->out, "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
+    "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
+    "#define FORMULA_UNIFORM %d\n#define FORMULA_EXACT %d\n",
+    f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
+    f->operands[GEMMEPI__RESULT].used ? f->operands[GEMMEPI__RESULT].members : 0,
+    (unsigned)f->indices, (int)f->uses_uniform, !f->is_short);
+  for (pass = 0; pass < 2; pass++) {
+    gemmepi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
+    for (i = 0; i < f->operand_count; i++) {
+      const gemmepi__formula_operand *o = &f->operands[i];
+      if (!o->used || o->output != pass)
+        continue;
+      gemmepi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gemmepi__kind_names[o->kind],
+        o->members, gemmepi__dtype((gemmepi_dtype)o->dtype)->name);
+      if (pass)
+        gemmepi__append(e->out, "%s, %d)", o->reduction ? gemmepi__reductions[o->reduction].name : "none", o->accumulate);
+      else
+        gemmepi__append(e->out, "%d)", o->periods);
+    }
+    gemmepi__append(e->out, "\n");
+  }
+}
+
+static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
+  const gemmepi__formula *f = e->formula;
+  const char *type;
+  int i;
+  gemmepi__append(e->out, "struct Formula_in {\n");
+  if (f->reads_value)
+    gemmepi__append(e->out, "    GEMMEPI_T v[%d];\n", f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1);
+  for (i = 0; i < f->operand_count; i++) {
+    type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
+       : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
+        : "GEMMEPI_T";
+    if (f->operands[i].used && !f->operands[i].output)
+      gemmepi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
+  }
+  for (i = 0; i < GEMMEPI__INDICES; i++)
+    if (f->indices >> i & 1)
+      gemmepi__append(e->out, "    GEMMEPI_INDEX %s%s;\n", gemmepi__index_names[i], i != GEMMEPI__INDEX_COLUMN ? ""
+        : f->has_halves            ? "[2]" : "[1]");
+  gemmepi__append(e->out, "};\n");
+}
+
+static void gemmepi__emit_outputs(const gemmepi__emitter *e, int assigns) {
+  const gemmepi__formula *f = e->formula;
+  int i, member;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    char name[16] = "d";
+    if (!o->output || !o->used)
+      continue;
+    if (i < GEMMEPI__RESULT)
+      snprintf(name, sizeof name, "a%d", i);
+    if (!assigns)
+      gemmepi__append(e->out, "    GEMMEPI_T %s[%d];\n", name, o->members);
+    for (member = 0; assigns && member < o->members; member++) {
+      gemmepi__append(e->out, "    out.%s[%d] = ", name, member);
+      gemmepi__emit_argument(e, o->node, member, GEMMEPI__AS_NUMBER);
+      gemmepi__append(e->out, ";\n");
+    }
+  }
+}
+
+/* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
+ activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(). FORMULA_ACTIVATE and FORMULA_DERIVE
+ may be defined otherwise. Appends to out, which counts on where there is no room. */
+static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *formula) {
+  gemmepi__emitter e;
+  int i;
+  e.out = out;
+  e.formula = formula;
+  e.is_whole = formula->accumulator == GEMMEPI_I32;
+  gemmepi__emit_table(&e);
+  gemmepi__append(out, "#ifndef FORMULA_ACTIVATE\n#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
+    "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n");
+  gemmepi__emit_inputs(&e);
+  gemmepi__append(out, "struct Formula_out {\n");
+  gemmepi__emit_outputs(&e, 0);
+  gemmepi__append(out, "};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n");
+  for (i = 0; i < formula->node_count; i++)
+    gemmepi__emit_node(&e, i);
+  gemmepi__emit_outputs(&e, 1);
+  gemmepi__append(out, "}\n");
 }
 /* A formula on the host: in double, for a unit at a time, with a bound of what the accumulator's type may be off. */
 
@@ -7299,6 +7565,7 @@ typedef struct gemmepi__formula_place {
   long long ld, stride;
   long long row_period, column_period; /* 0: none */
   const float *scale;
+  long long scale_stride; /* from one item's to the next */
   void *amax; /* of the accumulator's type, 0 before the launch */
   double number;
 } gemmepi__formula_place;
@@ -7430,6 +7697,8 @@ enum {
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
+/* Likewise: D is v, in workspace, and a formula follows. */
+#define GEMMEPI__MAKES_V 0x100000000ull
 
 #define GEMMEPI__SCALE_OF(matrix) \
   (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
@@ -8053,8 +8322,11 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
     return GEMMEPI_OK;
   extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
   status = gemmepi__check_without_d(problem, desc);
-  return status ? status
-        : gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
+  if (!status)
+    status = gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
+  problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
+    problem->views[GEMMEPI__SCALE_D].batch_stride;
+  return status;
 #endif
 }
 
@@ -8860,11 +9132,19 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
 }
 
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
- than its element lowers it too; gemmepi__check_alignment will refuse that one. */
-static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
+ than its element lowers it too; gemmepi__check_alignment will refuse that one. desc may be NULL, and is not checked yet. */
+static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
         (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
         (uintptr_t)args->bias_grad | 16;
+#ifndef GEMMEPI_NO_FORMULA
+  int count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0, i;
+  for (i = 0; i < count && count <= GEMMEPI__FORMULA_OPERANDS; i++)
+    if (desc->operands[i].kind >= GEMMEPI_PER_ROW)
+      bits |= (uintptr_t)args->operands[i];
+#else
+  (void)desc;
+#endif
   return (size_t)(bits & (~bits + 1));
 }
 #ifndef GEMMEPI_NO_FORMULA
@@ -9056,6 +9336,49 @@ static gemmepi_status gemmepi__take_formula_arguments(const gemmepi__problem *pr
         status = gemmepi__check_regions(problem, &regions.list[j], &regions.list[i]);
     }
   return status;
+}
+
+/* >>once they are taken */
+
+/* What lies on the device of the formula's operands, their scales and amax. */
+static void gemmepi__list_regions(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  gemmepi__regions *regions) {
+  const gemmepi__placed_formula *placed = &problem->formula->placed;
+  const gemmepi__formula *formula = placed->formula;
+  int i;
+  regions->count = 0;
+  for (i = 0; i < formula->operand_count; i++) {
+    const gemmepi__formula_operand *operand = &formula->operands[i];
+    if (!operand->used || operand->kind == GEMMEPI_NUMBER)
+      continue;
+    regions->list[regions->count++] = gemmepi__region_of(
+      GEMMEPI__OF_OPERANDS, i, operand->output, arguments->operands[i], &problem->formula->views[i]);
+    if (placed->operands[i].scale)
+      regions->list[regions->count++] =
+        gemmepi__region_of(GEMMEPI__OF_SCALES, i, 0, arguments->operand_scales[i], &gemmepi__one_f32);
+    if (placed->operands[i].amax)
+      regions->list[regions->count++] =
+        gemmepi__region_of(GEMMEPI__OF_AMAX, i, 1, arguments->operand_amax[i], &gemmepi__one_f32);
+  }
+}
+
+static gemmepi_status gemmepi__check_formula_workspace(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const void *workspace, size_t needed) {
+  uintptr_t begin = (uintptr_t)workspace;
+  gemmepi__regions regions;
+  char name[128];
+  int i;
+  gemmepi__list_regions(problem, arguments, &regions);
+  for (i = 0; i < regions.count; i++) {
+    const gemmepi__region *region = &regions.list[i];
+    uintptr_t other = (uintptr_t)region->pointer;
+    if (!other || other >= begin + needed || begin >= other + (uintptr_t)region->view->bytes)
+      continue;
+    gemmepi__name_region(problem, region, name, sizeof name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)", workspace,
+      (gemmepi__ull)needed, name, region->pointer);
+  }
+  return GEMMEPI_OK;
 }
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -12066,6 +12389,13 @@ static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
   return key;
 }
 
+/* The key of a second block for the stream, for runs of which products are parts. */
+static gemmepi__stream_key gemmepi__key_beside(gemmepi_stream stream) {
+  gemmepi__stream_key key = gemmepi__key_of_stream(stream);
+  key.thread = ~key.thread; /* no thread has that number */
+  return key;
+}
+
 static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gemmepi__stream_key key) {
   /* handles are addresses of allocations: their low bits say little */
   return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GEMMEPI__BLOCK_BUCKETS];
@@ -12327,11 +12657,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
 "}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n"
-"}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\n"
-"gemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\n"
-"typedef struct gemmepi__contiguous_params{\n",
-"gemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\n"
-"long long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\n"
+"gemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n"
+"}gemmepi__operation_params;\n\n\n",
+"typedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\n"
+"void*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -12412,24 +12742,26 @@ static const gemmepi__source gemmepi__sources[] = {
 #ifndef GEMMEPI_NO_FORMULA
 {"formula.cuh",
 {
-"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\n"
-"key+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\n"
+"b=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 {"formula_pass.cu",
 {
 "#line 1 \"src/kernels/formula_pass.cu\"\n#line 14\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gemmepi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
 "if constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\nvalue.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gemmepi__kernel_matrix&matrix,long long part,long long units,const Place&place,\nT(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\n"
 "load_run<FORMULA_VALUE,false>((const Type*)matrix.data+part+place.item*matrix.stride +place.row*matrix.ld,0,units,place,words);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gemmepi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
-"factor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\nelse if(!GEMMEPI_APPLIED||GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,0,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\n"
-"const gemmepi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\n",
-"keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)*to.scale);\nif(place.valid)\nstore_units<Members>((Type*)to.data+place.item*to.stride +place.row*to.ld,p.units,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gemmepi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\n\n"
-"__device__ void begin(){}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gemmepi__formula_pass_params&,const Place&,long long){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],0);\n}\n"
-"__device__ void finish(const gemmepi__formula_pass_params&p,const Place&place,long long row_tile){\n__shared__ State shared[UNITS][THREADS];\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n"
-"__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\n__shared__ State shared[THREADS/32];\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n"
-"#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n",
-"#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\n"
-"DEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n"
-"#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params){\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\n"
-"long long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"factor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\nelse if(!GEMMEPI_APPLIED||GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,0,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n"
+"__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nconst gemmepi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\n",
+"keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\nif(place.valid)\nstore_units<Members>((Type*)to.data+place.item*to.stride +place.row*to.ld,p.units,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gemmepi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\n"
+"typedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gemmepi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\n"
+"for(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\n"
+"typedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\n"
+"return Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\n",
+"return Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n"
+"#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n"
+"#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params){\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\n"
+"place.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\n",
+"load_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
 "#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_threads(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n*out=(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\n"
@@ -12437,12 +12769,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "blockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
-"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n"
+"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n"
 "__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA left[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nleft[i]=i<valid?x[i]:A(0);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nat+=(double)left[0];\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=at!=at||at>other.at?at:other.at;\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\njoin({i<valid?x[i]:below_all<A>()});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\n"
 "template<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=mine!=mine||mine>its?mine:its;\nsum=sum*exp(mine -shift())+other.sum*exp(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>of_run=Max<A>::empty();\nof_run.add_run(x,columns,valid);\nLogsumexp run={of_run.at,0};\n#pragma unroll\nfor(int i=0;i<N;i++)\nrun.sum+=i<valid?exp(x[i]-run.shift()):A(0);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exp(state.most-joined.shift());\n"
 "for(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\n"
 "if constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\n",
-"else if constexpr(Reduction==reduction::row_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
+"else if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"formula_run.cuh",
 {
 "#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n};\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\nreturn unit;\nif(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n"
@@ -12452,6 +12784,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "typename If<!HAS_COLUMNS,Read<Type>>::type one;\ntypename If<IS_SCALED,float>::type factor;\n\n",
 "__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0>((const Type*)operand.data+place.item*operand.stride +row*operand.ld,operand.column_period,\np.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[place.item*operand.stride]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\n"
 "if constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[place.item*operand.stride +row])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs.at[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nvalues[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs.at[piece],values[piece]);\n}\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+{"trig.cuh",
+{
+"#line 1 \"src/kernels/trig.cuh\"\n\n\n\n\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
+"u64 low=(u64)m*bits_of_two_over_pi(at+64),middle=(u64)m*bits_of_two_over_pi(at+32)+(low>>32);\nu32 high=m*bits_of_two_over_pi(at)+(u32)(middle>>32);\nlong long rest=(long long)((u64)high<<34|(u64)(u32)middle<<2|(u32)low>>30);\nquarters=(int)(high>>30)+(rest<0);\nreturn(float)((double)rest*8.515303950216386e-20);\n}\nDEVICE float rest_of_turn(float x,int&quarters){\nfloat n=rintf(x*0.636619747f),r=fmaf(n,-1.57079637f,x);\nquarters=(int)n;\nr=fmaf(n,4.37113883e-8f,r);\nr=fmaf(n,1.71512451e-15f,r);\nif(x>1e5f)\nr=x-x==0?rest_of_far(x,quarters):x-x;\nreturn r;\n}\n\nDEVICE double rest_of_far(double x,int&quarters){\nu64 bits=(u64)__double_as_longlong(x),m=(bits&0xfffffffffffffull)|0x10000000000000ull,part[3];\nint at=(int)(bits>>52)-1075-2+64;\n#pragma unroll\nfor(int i=0;i<3;i++)\npart[i]=(u64)bits_of_two_over_pi(at+64*i)<<32|bits_of_two_over_pi(at+64*i+32);\nu64 carried=__umul64hi(m,part[2]),low=m*part[1]+carried;\nu64 high=m*part[0]+__umul64hi(m,part[1])+(low<carried);\n"
+"long long rest=(long long)(high<<2|low>>62);\nquarters=(int)(high>>62)+(rest<0);\ndouble most=(double)(rest& ~0x7ffll),least=(double)(rest&0x7ff)+(double)(low<<2)*5.421010862427522e-20;\nreturn fma(most,8.515303950216386e-20,fma(least,8.515303950216386e-20,most*3.319411800407449e-36));\n}\nDEVICE double rest_of_turn(double x,int&quarters){\ndouble n=rint(x*0.6366197723675814),r=fma(n,-1.5707963267948966,x);\nquarters=(int)n;\nr=fma(n,-6.123233995736766e-17,r);\nr=fma(n,1.4973849048591698e-33,r);\nif(x>1e9)\nr=x-x==0?rest_of_far(x,quarters):x-x;\nreturn r;\n}\n\n\nDEVICE float wave_of_rest(float r,bool is_cosine){\nfloat z=r*r,of_z=is_cosine?2.454789137e-5f: -1.958784123e-4f;\nof_z=fmaf(of_z,z,is_cosine? -1.388830249e-3f:8.332747966e-3f);\nof_z=fmaf(of_z,z,is_cosine?4.166666418e-2f: -1.666666418e-1f);\nreturn fmaf((is_cosine?z:r)*z,of_z,is_cosine?fmaf(z,-0.5f,1):r);\n}\nDEVICE double wave_of_rest(double r,bool is_cosine){\n"
+"double z=r*r,of_z=is_cosine? -1.1382614868556325e-11:1.5918101230274120e-10;\nof_z=fma(of_z,z,is_cosine?2.0876146024689747e-9: -2.5051131455427946e-8);\nof_z=fma(of_z,z,is_cosine? -2.7557317270560326e-7:2.7557316100683029e-6);\nof_z=fma(of_z,z,is_cosine?2.4801587298763433e-5: -1.9841269836754971e-4);\nof_z=fma(of_z,z,is_cosine? -1.3888888888887395e-3:8.3333333333309462e-3);\nof_z=fma(of_z,z,is_cosine?4.1666666666666664e-2: -1.6666666666666666e-1);\nreturn fma((is_cosine?z:r)*z,of_z,is_cosine?fma(z,-0.5,1.0):r);\n}\n\n\ntemplate<class A>DEVICE A formula_sin(A x){\nint quarters;\nA r=rest_of_turn(x<0? -x:x,quarters),wave=wave_of_rest(r,quarters&1);\nwave=quarters&2? -wave:wave;\nreturn x<0? -wave:x==0?x:wave;\n}\ntemplate<class A>DEVICE A formula_cos(A x){\nint quarters;\nA r=rest_of_turn(x<0? -x:x,quarters),wave=wave_of_rest(r,!(quarters&1));\nreturn(quarters+1)&2? -wave:wave;\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM80
 {"gemm_sm80.cu",
@@ -17270,6 +17608,543 @@ static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const
   params.out.data = to;
   return gemmepi__launch_kernel(context, &convert->launch, &params, "a copy of an operand", stream);
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
+ where the formula has reductions. */
+
+#define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
+#define GEMMEPI__FORMULA_FEW_STEPS  4 /* rows that a thread takes */
+#define GEMMEPI__FORMULA_MOST_STEPS 16 /* with reductions over rows, so that fewer states are left */
+
+/* Where v comes from. In elements of its type. */
+typedef struct gemmepi__formula_source {
+  int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
+  int64_t ld, batch_stride;
+  int parts; /* in which it lies, to be added up; 0 is 1 */
+  int64_t part; /* from one to the next, of an item */
+  int applied; /* alpha, beta and C are applied already */
+  int c; /* C's dtype; 0: there is none */
+  int64_t c_ld, c_stride;
+  int c_scale; /* 1: C has a scale */
+  int64_t c_scale_stride;
+  int scale_a, scale_b; /* modes of scales that v is yet to be multiplied by: NONE, TENSOR or OUTER */
+  int64_t scale_a_stride, scale_b_stride;
+  int invariant; /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
+  int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
+} gemmepi__formula_source;
+
+/* What a run of it is given. */
+typedef struct gemmepi__formula_run {
+  const void *value, *c;
+  double alpha, beta;
+  const double *device_alpha, *device_beta; /* instead, where not NULL */
+  int uses_c;
+  void *const *operands; /* by place, D at RESULT; of a NUMBER: to a double on the host */
+  const float *const *scales; /* by place, or NULL */
+  void *const *amax; /* by place, or NULL; set to 0 here */
+  const float *scale_a, *scale_b, *scale_c;
+  void *states; /* workspace of pass.state_bytes */
+} gemmepi__formula_run;
+
+enum { GEMMEPI__ROLE_NONE, GEMMEPI__ROLE_NUMBER, GEMMEPI__ROLE_POINTER, GEMMEPI__ROLE_REDUCTION };
+
+typedef struct gemmepi__formula_pass {
+  gemmepi__launch launch, finish; /* either may be nothing */
+  gemmepi__formula_pass_params params; /* all but pointers and scalars */
+  gemmepi__formula_reduce_params reduce_params; /* likewise */
+  uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
+  uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
+  size_t state_offsets[GEMMEPI__FORMULA_PLACES];
+  size_t state_bytes; /* of workspace */
+  int runs_of, aligned; /* for explain: units that a thread takes at once */
+  double bytes; /* moved */
+} gemmepi__formula_pass;
+
+/* What a plan has of it. */
+typedef struct gemmepi__formula_step {
+  gemmepi__formula_pass pass;
+  size_t product_bytes; /* of v in workspace; 0: there is none */
+} gemmepi__formula_step;
+
+/* >>extents */
+
+/* Columns of the wider of a formula's widths, and units of a row. */
+static int64_t gemmepi__formula_columns(const gemmepi__placed_formula *placed) {
+  return placed->formula->has_halves && placed->formula->n_width == GEMMEPI__NARROW ? 2 * placed->columns
+        : placed->columns;
+}
+
+static int64_t gemmepi__formula_units(const gemmepi__placed_formula *placed) {
+  int64_t columns = gemmepi__formula_columns(placed);
+  return placed->formula->has_halves ? columns / 2 : columns;
+}
+
+static int gemmepi__is_reduced(const gemmepi__formula_operand *operand) {
+  return operand->output && operand->used && operand->reduction;
+}
+
+static gemmepi__reduction_op gemmepi__op_of(const gemmepi__formula_operand *operand) {
+  return gemmepi__reductions[operand->reduction].op;
+}
+
+/* Bytes of a state, as formula_reduce.cuh has it. */
+static size_t gemmepi__state_size(const gemmepi__formula *formula, const gemmepi__formula_operand *operand) {
+  size_t number = formula->accumulator == GEMMEPI_F64 ? 8 : 4;
+  switch (gemmepi__op_of(operand)) {
+  case GEMMEPI__REDUCE_SUM:
+    return 8;
+  case GEMMEPI__REDUCE_LOGSUMEXP:
+    return 2 * number;
+  case GEMMEPI__REDUCE_ARGMAX:
+    return number + 8;
+  default:
+    return number;
+  }
+}
+
+/* >>how a kernel takes it */
+
+/* Units that a thread takes at once: eight, or four where a unit has much of its own, for which there are registers. */
+static int gemmepi__formula_run_length(const gemmepi__formula *formula) {
+  int i, numbers = formula->reads_value ? 1 : 0;
+  if (formula->accumulator == GEMMEPI_F64 || formula->node_count > 96)
+    return 4;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (formula->operands[i].used && formula->operands[i].kind >= GEMMEPI_PER_COLUMN)
+      numbers += gemmepi__is_reduced(&formula->operands[i]) ? 3 : 1;
+  return numbers * (formula->has_halves ? 2 : 1) <= 8 ? 8 : 4;
+}
+
+static int gemmepi__formula_line_is_aligned(const gemmepi__formula_source *source, int dtype, int run,
+  const gemmepi__kernel_matrix *line) {
+  int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)dtype)->size,
+      unit = size * run < 16 ? size * run : 16;
+  return source->alignment % unit == 0 && line->ld * size % unit == 0 && line->stride * size % unit == 0;
+}
+
+/* Whether members of a unit begin at whole runs. */
+static int gemmepi__members_are_aligned(const gemmepi__placed_formula *placed, int run) {
+  const gemmepi__formula *f = placed->formula;
+  if (!f->has_halves || f->mode == GEMMEPI__EVEN_ODD)
+    return 1;
+  return (f->group ? f->group / 2 : gemmepi__formula_units(placed)) % run == 0;
+}
+
+/* Whether all runs that exist whole may be moved whole. */
+static int gemmepi__formula_is_aligned(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source, int run) {
+  const gemmepi__formula *f = placed->formula;
+  int64_t several = placed->items > 1;
+  gemmepi__kernel_matrix line;
+  int i;
+  line.data = NULL;
+  if (!gemmepi__members_are_aligned(placed, run))
+    return 0;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__placed_operand *operand = &placed->operands[i];
+    if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN || gemmepi__is_reduced(&f->operands[i]))
+      continue;
+    line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? operand->ld : 0;
+    line.stride = several * operand->batch_stride;
+    if (operand->column_period % run || !gemmepi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
+      return 0;
+  }
+  line.ld = placed->rows > 1 ? source->ld : 0;
+  line.stride = several * source->batch_stride;
+  if (f->reads_value && source->dtype && (!gemmepi__formula_line_is_aligned(source, source->dtype, run, &line) ||
+    (source->parts > 1 && source->part % run)))
+    return 0;
+  line.ld = placed->rows > 1 ? source->c_ld : 0;
+  line.stride = several * source->c_stride;
+  return !f->reads_value || !source->c || source->applied ||
+     gemmepi__formula_line_is_aligned(source, source->c, run, &line);
+}
+
+/* >>text */
+
+static const char *gemmepi__formula_type(int dtype, int otherwise) {
+  return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : otherwise))->name;
+}
+
+/* Bits of the places that have a scale or an amax. */
+static void gemmepi__append_masks(gemmepi__text *text, const gemmepi__placed_formula *placed) {
+  uint64_t scaled = 0, amax = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    scaled |= (uint64_t)(placed->operands[i].scale && placed->formula->operands[i].used) << i;
+    amax |= (uint64_t)(placed->operands[i].amax && placed->formula->operands[i].used) << i;
+  }
+  gemmepi__append(text, "#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
+    (unsigned long long)scaled, (unsigned long long)amax);
+}
+
+static void gemmepi__append_source_defines(gemmepi__text *text, const gemmepi__formula *formula,
+  const gemmepi__formula_source *source) {
+  int reads = formula->reads_value;
+  gemmepi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
+    gemmepi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
+  gemmepi__append(text, "#define GEMMEPI_PARTS %d\n#define GEMMEPI_APPLIED %d\n",
+    reads && source->parts > 1 ? source->parts : 1, !reads || source->applied);
+  gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
+    gemmepi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
+  gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a, source->scale_b);
+}
+
+/* All that stands before formula_pass.cu. */
+static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source) {
+  const gemmepi__formula *f = placed->formula;
+  int run = gemmepi__formula_run_length(f);
+  int64_t columns = gemmepi__formula_columns(placed);
+  int is_small =
+    placed->rows <= INT_MAX && columns <= INT_MAX && placed->depth <= INT_MAX && placed->items <= INT_MAX;
+  gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n#define GEMMEPI_EXACT %d\n",
+    gemmepi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
+  gemmepi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
+    gemmepi__formula_is_aligned(placed, source, run));
+  gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gemmepi__formula_type(f->d, f->accumulator));
+  if (source->invariant)
+    gemmepi__append(text, GEMMEPI__AS_WRITTEN);
+  gemmepi__append_source_defines(text, f, source);
+  gemmepi__append_masks(text, placed);
+  gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
+    "    return to_acc<GEMMEPI_T>(from_acc<GEMMEPI_RESULT_TYPE>(x));\n}\n");
+  gemmepi__emit_formula(text, f);
+}
+
+/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. */
+static void gemmepi__formula_reduce_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed) {
+  const gemmepi__formula *f = placed->formula;
+  uint64_t scaled = 0, amax = 0;
+  int i;
+  gemmepi__append(text, "#define GEMMEPI_T %s\n#define FORMULA_OUTPUTS(X)", gemmepi__formula_type(f->accumulator, 0));
+  for (i = 0; i < f->operand_count; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    if (!gemmepi__is_reduced(o))
+      continue;
+    gemmepi__append(text, " X(%d, a%d, %s, %d, %s, %s, %d)", i, i, gemmepi__kind_names[o->kind],
+      o->members, gemmepi__formula_type(o->dtype, 0), gemmepi__reductions[o->reduction].name, o->accumulate);
+    scaled |= (uint64_t)(placed->operands[i].scale != 0) << i;
+    amax |= (uint64_t)(placed->operands[i].amax != 0) << i;
+  }
+  gemmepi__append(text, "\n#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
+    (unsigned long long)scaled, (unsigned long long)amax);
+}
+
+/* >>building */
+
+static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i, gemmepi__formula_pass *pass) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  const gemmepi__placed_operand *from = &placed->operands[i];
+  gemmepi__formula_place *to = &pass->params.places[i];
+  if (!o->used)
+    return;
+  pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GEMMEPI__ROLE_NUMBER : gemmepi__is_reduced(o)  ? GEMMEPI__ROLE_REDUCTION
+    : GEMMEPI__ROLE_POINTER);
+  pass->scaled[i] = from->scale != 0;
+  if (from->amax)
+    pass->amax[i] = placed->formula->accumulator == GEMMEPI_F64 ? 8 : 4;
+  to->ld = o->kind == GEMMEPI_FULL ? from->ld : 0;
+  to->stride = from->batch_stride;
+  to->row_period = from->row_period;
+  to->column_period = from->column_period;
+  to->scale_stride = from->scale_stride;
+}
+
+static void gemmepi__place_source(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source,
+  gemmepi__formula_pass_params *params) {
+  params->value.ld = source->ld;
+  params->value.stride = source->batch_stride;
+  params->part = source->part;
+  params->c.ld = source->c_ld;
+  params->c.stride = source->c_stride;
+  params->scale_a.stride = source->scale_a_stride;
+  params->scale_b.stride = source->scale_b_stride;
+  params->scale_c.stride = source->c_scale_stride;
+  params->rows = placed->rows;
+  params->units = gemmepi__formula_units(placed);
+  params->columns = gemmepi__formula_columns(placed);
+  params->depth = placed->depth;
+}
+
+static int gemmepi__reduces_rows(const gemmepi__formula *formula) {
+  int i;
+  for (i = 0; i < formula->operand_count; i++)
+    if (gemmepi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
+      return 1;
+  return 0;
+}
+
+/* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
+static gemmepi_status gemmepi__shape_formula_pass(const gemmepi_context *context, const gemmepi__placed_formula *placed, int run,
+  gemmepi__formula_pass *pass) {
+  int64_t chunks = gemmepi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
+  int64_t most =
+    gemmepi__reduces_rows(placed->formula) ? GEMMEPI__FORMULA_MOST_STEPS : GEMMEPI__FORMULA_FEW_STEPS;
+  unsigned threads_x = 1, threads_y;
+  int64_t steps;
+  while (threads_x < 32 && (int64_t)threads_x < chunks)
+    threads_x *= 2;
+  threads_y = GEMMEPI__FORMULA_THREADS / threads_x;
+  column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+  for (steps = 1;; steps *= 2) {
+    row_tiles = gemmepi__divide_up(placed->rows, threads_y * steps);
+    tiles = gemmepi__times(gemmepi__times(column_tiles, row_tiles), placed->items);
+    if (tiles <= INT_MAX && (steps >= most || tiles < 8 * (int64_t)context->multiprocessors))
+      break;
+    if (steps > INT_MAX / 4)
+      return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  }
+  pass->params.row_steps = (int)steps;
+  pass->params.row_tiles = (unsigned)row_tiles;
+  pass->params.column_tiles = (unsigned)column_tiles;
+  pass->launch.blocks = (unsigned)tiles;
+  pass->launch.threads_x = threads_x;
+  pass->launch.threads_y = threads_y;
+  return GEMMEPI_OK;
+}
+
+/* Where the states of a reduction lie, and what is made of them. */
+static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, int i, const gemmepi__formula_pass_params *params,
+  gemmepi__formula_reduction *reduction) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  int64_t row_tiles = params->row_tiles, column_tiles = params->column_tiles, items = placed->items;
+  int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
+  reduction->groups = shared ? items > 0 : items;
+  reduction->out_stride = placed->operands[i].batch_stride;
+  reduction->is_along_lines = o->kind != GEMMEPI_PER_COLUMN;
+  reduction->result_step = reduction->line_step = 1;
+  if (o->kind == GEMMEPI_PER_ROW) {
+    reduction->count = placed->rows;
+    reduction->lines = reduction->result_step = column_tiles;
+    reduction->group_step = gemmepi__times(placed->rows, column_tiles);
+    return;
+  }
+  reduction->count = 1;
+  reduction->lines = gemmepi__times(row_tiles, shared ? items : 1);
+  if (o->kind == GEMMEPI_PER_COLUMN)
+    reduction->count = reduction->line_step = params->units * o->members;
+  else
+    reduction->lines = gemmepi__times(reduction->lines, column_tiles);
+  reduction->group_step = gemmepi__times(reduction->lines, reduction->line_step);
+}
+
+/* Threads of a result: one for each four states, a block's at most; where results lie side by side eight, so that a warp reads whole
+ sectors. */
+static gemmepi_status gemmepi__share_out_reduction(gemmepi__formula_reduction *reduction, int64_t *blocks) {
+  unsigned most = reduction->is_along_lines ? GEMMEPI__FORMULA_THREADS : 16;
+  int64_t results = gemmepi__times(reduction->groups, reduction->count), mine;
+  reduction->lanes = 1;
+  while (reduction->lanes < most && 4 * (int64_t)reduction->lanes < reduction->lines)
+    reduction->lanes *= 2;
+  mine = gemmepi__divide_up(results, GEMMEPI__FORMULA_THREADS / (int64_t)reduction->lanes);
+  if (*blocks + mine > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
+  reduction->first_block = (unsigned)*blocks;
+  reduction->blocks = (unsigned)mine;
+  *blocks += mine;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__lay_out_reductions(const gemmepi__placed_formula *placed, gemmepi__formula_pass *pass) {
+  int64_t blocks = 0, count;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++) {
+    gemmepi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
+    gemmepi_status status;
+    size_t bytes;
+    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+      continue;
+    gemmepi__lay_out_reduction(placed, i, &pass->params, reduction);
+    status = gemmepi__share_out_reduction(reduction, &blocks);
+    if (status)
+      return status;
+    count = gemmepi__times(reduction->groups, reduction->group_step);
+    bytes =
+      gemmepi__bytes_for(count, gemmepi__state_size(placed->formula, &placed->formula->operands[i]));
+    pass->state_offsets[i] = pass->state_bytes;
+    pass->state_bytes += gemmepi__round_up(bytes, 256);
+  }
+  pass->finish.blocks = (unsigned)blocks;
+  pass->finish.threads_x = GEMMEPI__FORMULA_THREADS;
+  pass->finish.threads_y = 1;
+  return GEMMEPI_OK;
+}
+
+/* Its bytes in memory, each read or written once. */
+static double gemmepi__formula_operand_bytes(const gemmepi__placed_formula *placed, int i) {
+  const gemmepi__formula *f = placed->formula;
+  const gemmepi__formula_operand *o = &f->operands[i];
+  const gemmepi__placed_operand *at = &placed->operands[i];
+  double rows = (double)(at->row_period ? at->row_period : placed->rows);
+  double columns = (double)gemmepi__formula_units(placed) * o->members;
+  double count = o->kind == GEMMEPI_FULL         ? rows * columns
+        : o->kind == GEMMEPI_PER_ROW    ? rows
+        : o->kind == GEMMEPI_PER_COLUMN ? columns
+        : 1;
+  if (!o->used || o->kind == GEMMEPI_NUMBER)
+    return 0;
+  if (at->column_period && o->kind == GEMMEPI_FULL)
+    count = rows * (double)at->column_period;
+  return count * (double)gemmepi__dtype((gemmepi_dtype)o->dtype)->size *
+     (at->batch_stride ? (double)placed->items : 1) * (o->accumulate ? 2 : 1);
+}
+
+static double gemmepi__formula_bytes(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source) {
+  const gemmepi__formula *f = placed->formula;
+  double v = (double)placed->rows * (double)placed->columns * (double)placed->items, bytes = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    bytes += gemmepi__formula_operand_bytes(placed, i);
+  if (f->reads_value)
+    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->dtype)->size *
+        (source->parts > 1 ? source->parts : 1);
+  if (f->reads_value && !source->applied)
+    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->c)->size;
+  return bytes;
+}
+
+/* Long prologues and names are told from each other by a digest of 64 bits. */
+static gemmepi_status gemmepi__get_formula_kernel(gemmepi_context *context, const char *file,
+  const char *entry, const gemmepi__text *prologue, gemmepi__launch *launch) {
+  gemmepi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gemmepi__hash(prologue->data, prologue->length));
+  return gemmepi__get_waiting_kernel(context, file, prologue->data, entry, launch);
+}
+
+/* Both prologues, from the allocator, one at a time. */
+static gemmepi_status gemmepi__get_formula_kernels(gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
+  gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
+  gemmepi_status status = GEMMEPI_OK;
+  char *data;
+  gemmepi__formula_pass_prologue(&counted, placed, source);
+  gemmepi__formula_reduce_prologue(&counted, placed);
+  data = (char *)gemmepi__new(&context->allocator, counted.length + 1);
+  if (!data)
+    return GEMMEPI_OUT_OF_MEMORY;
+  if (pass->launch.blocks) {
+    text = gemmepi__text_in(data, counted.length + 1);
+    gemmepi__formula_pass_prologue(&text, placed, source);
+    status = gemmepi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
+  }
+  if (!status && pass->finish.blocks) {
+    text = gemmepi__text_in(data, counted.length + 1);
+    gemmepi__formula_reduce_prologue(&text, placed);
+    status = gemmepi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text, &pass->finish);
+  }
+  gemmepi__delete(&context->allocator, data);
+  return status;
+}
+
+/* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
+static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
+  gemmepi_status status;
+  int i;
+  memset(pass, 0, sizeof *pass);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    gemmepi__place_operand(placed, i, pass);
+  gemmepi__place_source(placed, source, &pass->params);
+  pass->runs_of = gemmepi__formula_run_length(placed->formula);
+  pass->aligned = gemmepi__formula_is_aligned(placed, source, pass->runs_of);
+  pass->bytes = gemmepi__formula_bytes(placed, source);
+  status = gemmepi__shape_formula_pass(context, placed, pass->runs_of, pass);
+  if (!status)
+    status = gemmepi__lay_out_reductions(placed, pass);
+  return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
+}
+
+/* Microseconds. */
+static double gemmepi__formula_pass_microseconds(const gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source) {
+  double bytes = gemmepi__formula_bytes(placed, source), launches = GEMMEPI__ANOTHER_LAUNCH;
+  int i, run = gemmepi__formula_run_length(placed->formula);
+  for (i = 0; i < placed->formula->operand_count; i++)
+    if (gemmepi__is_reduced(&placed->formula->operands[i]))
+      launches = GEMMEPI__ANOTHER_LAUNCH + GEMMEPI__SUM_LAUNCH;
+  if (!gemmepi__formula_is_aligned(placed, source, run))
+    bytes *= 1.8; /* as the pass of compositions */
+  return launches + bytes / gemmepi__memory_rate(context);
+}
+
+/* >>running */
+
+static void *gemmepi__given(void *const *list, int i) {
+  return list ? list[i] : NULL;
+}
+
+static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
+  int i, result = 0;
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES && !result; i++)
+    if (pass->amax[i])
+      result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
+        pass->amax[i], (gemmepi__cu_stream)stream);
+  return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmepi__formula_pass *pass, int i,
+  gemmepi__formula_place *place) {
+  if (pass->roles[i] == GEMMEPI__ROLE_NUMBER)
+    place->number = *(const double *)run->operands[i];
+  else if (pass->roles[i] == GEMMEPI__ROLE_POINTER)
+    place->data = run->operands[i];
+  else if (pass->roles[i] == GEMMEPI__ROLE_REDUCTION)
+    place->data = (char *)run->states + pass->state_offsets[i];
+  place->scale = pass->scaled[i] ? run->scales[i] : NULL;
+  place->amax = pass->amax[i] ? gemmepi__given(run->amax, i) : NULL;
+}
+
+static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__formula_pass_params *params) {
+  memcpy(&params->value.data, &run->value, sizeof(void *));
+  memcpy(&params->c.data, &run->c, sizeof(void *));
+  params->scale_a.data = run->scale_a;
+  params->scale_b.data = run->scale_b;
+  params->scale_c.data = run->scale_c;
+  params->device_alpha = run->device_alpha;
+  params->device_beta = run->device_beta;
+  params->alpha = run->alpha;
+  params->beta = run->beta;
+  params->uses_c = run->uses_c;
+}
+
+static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
+  gemmepi__formula_pass_params params = pass->params;
+  gemmepi__formula_reduce_params reduce_params = pass->reduce_params;
+  gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
+  int i;
+  gemmepi__point_source(run, &params);
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++) {
+    gemmepi__point_operand(run, pass, i, &params.places[i]);
+    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+      continue;
+    reduce_params.reductions[i].states = params.places[i].data;
+    reduce_params.reductions[i].out = run->operands[i];
+    reduce_params.reductions[i].scale = params.places[i].scale;
+    reduce_params.reductions[i].amax = params.places[i].amax;
+  }
+  if (!status && pass->launch.function)
+    status = gemmepi__launch_kernel(context, &pass->launch, &params, "the formula", stream);
+  if (!status && pass->finish.function)
+    status =
+      gemmepi__launch_kernel(context, &pass->finish, &reduce_params, "a formula's reductions", stream);
+  return status;
+}
+
+/* >>in words */
+
+/* before: what it does before the formula */
+static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__formula_pass *pass, const char *before) {
+  if (pass->launch.function)
+    gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once\n",
+      pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
+      pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)");
+  if (pass->finish.function)
+    gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
+      pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
+}
+#endif
 /* A way to run a product, as a value: what is enumerated, compared, built and, in words, explained. */
 
 /* How an operand is copied to workspace first. */
@@ -17365,6 +18240,7 @@ typedef struct gemmepi__matmul_plan {
   double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
   int is_measured; /* the answer is this process's own, which another may not find again */
   size_t workspace_size;
+  struct gemmepi__matmul_plan *v; /* with a formula on a GPU: the product that it is applied to, or NULL */
   void *built; /* what the route has made: a struct of its own */
   gemmepi__candidates candidates; /* what it was chosen from */
   char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
@@ -20485,6 +21361,8 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
 
 #ifndef GEMMEPI_NO_HOST
 #endif
+#ifndef GEMMEPI_NO_FORMULA
+#endif
 
 /* Without a rule it takes every problem, without enumerate it is never chosen. There is nothing to destroy: kernels are the
  context's. */
@@ -20519,6 +21397,9 @@ typedef struct gemmepi__routed_plan {
     gemmepi__plain plain;
     gemmepi__fused fused;
     gemmepi__sums empty;
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__formula_step formula;
+#endif
   } built;
 } gemmepi__routed_plan;
 
@@ -20703,10 +21584,21 @@ static const char *gemmepi__route_varies(const gemmepi__wanted *wanted, gemmepi_
        : "BATCH_INVARIANT: the route fused takes all m of such a product";
 }
 
+/* The routes that config.routes leaves to a problem. What makes v for a formula is a part of the route SPLIT, as cuBLASLt's product is,
+ or PLAIN. */
+static unsigned gemmepi__routes_left(const gemmepi__wanted *wanted) {
+  unsigned routes = wanted->context->routes, split = 1u << GEMMEPI_ROUTE_SPLIT;
+  if (!routes)
+    return ~0u;
+  if (!(wanted->problem->flags & GEMMEPI__MAKES_V))
+    return routes;
+  return routes & split ? routes | 1u << GEMMEPI_ROUTE_LT : routes & 1u << GEMMEPI_ROUTE_PLAIN;
+}
+
 /* Why config.routes, BATCH_INVARIANT or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
   const char *varies = gemmepi__route_varies(wanted, row->id);
-  if (wanted->context->routes && !(wanted->context->routes >> row->id & 1))
+  if (!(gemmepi__routes_left(wanted) >> row->id & 1))
     return "config.routes leaves it out";
   if (varies)
     return varies;
@@ -21100,7 +21992,210 @@ static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__probl
   (void)context, (void)problem;
 #endif
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* Products with a formula on a GPU: v by a plan of its own, into workspace in the accumulator's type, and the formula over it
+ (parts/formula_pass.h). The plan of v takes alpha, beta, C and the scales of A and B. */
+
+/* Of plan.h and run.h, which have this one. */
+static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__matmul_plan **result);
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, gemmepi_stream stream);
+static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_plan *plan);
+static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan);
+
+/* >>building */
+
+static int64_t gemmepi__bytes_of_product(const gemmepi__problem *v) {
+  const gemmepi__view *view = &v->views[GEMMEPI__D];
+  int64_t elements = gemmepi__offset(v->batch, view->batch_stride, 0);
+  return elements < 0 ? -1 : elements * (view->bits / 8);
+}
+
+/* The product that is v. */
+static gemmepi__problem gemmepi__problem_of_v(const gemmepi__problem *problem) {
+  gemmepi__problem v = gemmepi__bare_problem(problem);
+  v.views[GEMMEPI__C] = problem->views[GEMMEPI__C];
+  v.views[GEMMEPI__SCALE_C] = problem->views[GEMMEPI__SCALE_C];
+  v.views[GEMMEPI__D].written = 1;
+  v.views[GEMMEPI__D].transposed = 0;
+  v.views[GEMMEPI__D].bytes = gemmepi__bytes_of_product(&v);
+  v.flags |= GEMMEPI__MAKES_V;
+  v.formula = NULL;
+  gemmepi__list_operands(&v);
+  return v;
+}
+
+static gemmepi__formula_source gemmepi__v_as_source(const gemmepi__problem *problem, const gemmepi__problem *v) {
+  gemmepi__formula_source source;
+  memset(&source, 0, sizeof source);
+  source.applied = 1;
+  source.invariant = gemmepi__is_invariant(problem);
+  source.alignment = problem->alignment;
+  source.dtype = problem->accumulator;
+  source.ld = v->views[GEMMEPI__D].ld;
+  source.batch_stride = v->views[GEMMEPI__D].batch_stride;
+  return source;
+}
+
+static gemmepi_status gemmepi__build_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v, gemmepi__formula_step *step) {
+  int64_t bytes = v->views[GEMMEPI__D].bytes;
+  if (!plan->problem.formula->placed.formula->reads_value || gemmepi__is_empty(v))
+    return GEMMEPI_OK;
+  if (bytes < 0 || (int64_t)(size_t)bytes != bytes)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product does not fit into memory");
+  step->product_bytes = (size_t)bytes;
+  return gemmepi__build_plan(plan->base.context, v, &plan->v);
+}
+
+/* Which route a user is told: that of v where it is PLAIN, else SPLIT, which is what a product and a pass are. */
+static gemmepi_route gemmepi__route_with_formula(const gemmepi__matmul_plan *plan) {
+  if (gemmepi__is_empty(&plan->problem))
+    return GEMMEPI_ROUTE_EMPTY;
+  return plan->v && plan->v->route->id == GEMMEPI_ROUTE_PLAIN ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_SPLIT;
+}
+
+static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
+
+/* The plan of a problem with a formula, on a GPU. */
+static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+  gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
+  gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, &v);
+  gemmepi__entry entry;
+  gemmepi_status status;
+  memset(step, 0, sizeof *step);
+  status = gemmepi__build_v(plan, &v, step);
+  plan->route = gemmepi__formula_route_of(gemmepi__route_with_formula(plan));
+  if (!status)
+    status = gemmepi__enter_relaxed(context, &entry);
+  if (status)
+    return status;
+  gemmepi__lock(&context->build_lock);
+  status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
+  gemmepi__unlock(&context->build_lock);
+  gemmepi__leave_relaxed(context, &entry);
+  plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
+        gemmepi__round_up(step->pass.state_bytes, 256) +
+        (plan->v ? plan->v->workspace_size : 0);
+  plan->is_measured = plan->v && plan->v->is_measured;
+  return status;
+}
+
+/* >>running */
+
+/* The operands in the formula's order, D at RESULT. */
+typedef struct gemmepi__formula_pointers {
+  void *operands[GEMMEPI__FORMULA_PLACES];
+  const float *scales[GEMMEPI__FORMULA_PLACES];
+  void *amax[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_pointers;
+
+static void gemmepi__point_formula(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  gemmepi__formula_pointers *to) {
+  const gemmepi__formula *formula = problem->formula->placed.formula;
+  int i;
+  memset(to, 0, sizeof *to);
+  for (i = 0; i < formula->operand_count; i++) {
+    const void *number = &arguments->numbers[i];
+    if (formula->operands[i].kind == GEMMEPI_NUMBER)
+      memcpy(&to->operands[i], &number, sizeof number);
+    else
+      to->operands[i] = arguments->operands[i];
+    to->scales[i] = arguments->operand_scales ? arguments->operand_scales[i] : NULL;
+    to->amax[i] = arguments->operand_amax ? arguments->operand_amax[i] : NULL;
+  }
+  to->operands[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__D];
+  to->scales[GEMMEPI__RESULT] = (const float *)arguments->pointers[GEMMEPI__SCALE_D];
+  to->amax[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__AMAX_D];
+}
+
+static gemmepi_status gemmepi__run_v(const gemmepi__matmul_plan *v, const gemmepi__arguments *arguments,
+  void *product, char *rest, gemmepi_stream stream) {
+  gemmepi__arguments own = *arguments;
+  gemmepi_matmul_args args;
+  memset(&args, 0, sizeof args);
+  args.workspace = rest;
+  args.workspace_size = v->workspace_size;
+  own.pointers[GEMMEPI__D] = product;
+  own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+  return gemmepi__run_on_device(v, &args, &own, stream);
+}
+
+static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
+  const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  char *states = gemmepi__past(workspace, step->product_bytes);
+  gemmepi__formula_pointers pointers;
+  gemmepi__formula_run run;
+  gemmepi_status status = GEMMEPI_OK;
+  if (plan->v)
+    status = gemmepi__run_v(plan->v, arguments, workspace, gemmepi__past(states, step->pass.state_bytes), stream);
+  if (status)
+    return status;
+  gemmepi__point_formula(&plan->problem, arguments, &pointers);
+  memset(&run, 0, sizeof run);
+  run.value = workspace;
+  run.alpha = 1;
+  run.operands = pointers.operands;
+  run.scales = pointers.scales;
+  run.amax = pointers.amax;
+  run.states = states;
+  return gemmepi__run_formula_pass(plan->base.context, &step->pass, &run, stream);
+}
+
+/* >>in words */
+
+static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  int i;
+  details->launches = 0;
+  if (plan->v) {
+    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+    v->route->describe(v, details);
+  } else {
+    memcpy(details->kernel, step->pass.launch.function ? step->pass.launch.name : step->pass.finish.name, sizeof details->kernel);
+  }
+  details->launches += (step->pass.launch.function != NULL) + (step->pass.finish.function != NULL);
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+    details->launches += step->pass.amax[i] != 0;
+}
+
+static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  if (plan->v) {
+    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+    gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n", plan->problem.formula->placed.formula->names +
+      plan->problem.formula->placed.formula->value_name, gemmepi__dtype((gemmepi_dtype)plan->problem.accumulator)->name,
+      gemmepi__route_names[v->route->id]);
+    v->route->explain(v, kernel, text);
+  }
+  gemmepi__explain_formula_pass(text, &step->pass, "");
+}
+
+/* >>rows beside those of gemmepi__routes: chosen by their plan's v */
+
+static const gemmepi__route gemmepi__formula_routes[] = {
+  {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+  gemmepi__formula_explain},
+  {GEMMEPI_ROUTE_PLAIN, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+  gemmepi__formula_explain},
+  {GEMMEPI_ROUTE_EMPTY, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+  gemmepi__formula_explain},
+};
+
+static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id) {
+  const gemmepi__route *row = gemmepi__formula_routes;
+  while (row->id != id)
+    row++;
+  return row;
+}
+#endif
 /* Plans of products: a route chosen once for a problem, and built. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
 
 /* >>choosing */
 
@@ -21236,6 +22331,8 @@ static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
     gemmepi__release_plan(replacement);
   if (scaled)
     gemmepi__release_plan(scaled);
+  if (plan->v)
+    gemmepi__release_plan(&plan->v->base);
   gemmepi__drop_formula(plan->base.context, &plan->problem);
   gemmepi__delete(&plan->base.context->allocator, plan);
 }
@@ -21255,6 +22352,14 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
   return plan;
 }
 
+static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->problem.formula)
+    return gemmepi__build_formula_plan(plan);
+#endif
+  return gemmepi__choose_on_device(plan, NULL);
+}
+
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
   gemmepi__matmul_plan **result) {
   gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
@@ -21268,11 +22373,11 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
       (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem), (long long)problem->batch,
       !only_sums         ? "nothing" : problem->formula ? "reductions alone" : "bias_grad alone");
     if (only_sums && !context->is_host)
-      status = gemmepi__choose_on_device(plan, NULL);
+      status = gemmepi__build_for_gpu(plan);
   } else if (context->is_host) {
     plan->route = gemmepi__route_of(GEMMEPI_ROUTE_HOST);
   } else {
-    status = gemmepi__choose_on_device(plan, NULL);
+    status = gemmepi__build_for_gpu(plan);
   }
   if (status)
     gemmepi__release_plan(&plan->base);
@@ -21285,11 +22390,6 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
 static gemmepi_status gemmepi__take_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
   size_t alignment, gemmepi__problem *problem) {
   gemmepi_status status = gemmepi__normalise_in(&context->allocator, desc, alignment, problem);
-  if (!status && problem->formula && !context->is_host) {
-    gemmepi__free_formula(problem, &context->allocator);
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given: formulas run on the host alone in this "
-      "version (config.device GEMMEPI_DEVICE_HOST)");
-  }
   if (!status)
     gemmepi__share_formula(context, problem);
   return status;
@@ -21322,9 +22422,15 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
 #endif
 #endif
 
+/* Whose block of workspace it is. A plan with a formula has one beside that of products, because the product that makes v, once cuBLASLt
+ refuses it, may reserve that in the middle of a run. */
+static gemmepi__stream_key gemmepi__key_of_plan(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
+  return plan->v ? gemmepi__key_beside(stream) : gemmepi__key_of_stream(stream);
+}
+
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
-  gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
+  gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_plan(plan, stream),
     plan->workspace_size, "gemmepi_plan_prepare");
   gemmepi_status status;
   if (!block)
@@ -21344,6 +22450,10 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, con
   status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
   if (!status)
     status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && plan->problem.formula)
+    status = gemmepi__check_formula_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
+#endif
   return status ? status : plan->route->run(plan, arguments, (char *)args->workspace, stream);
 }
 
@@ -21399,7 +22509,7 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
   gemmepi_status status;
   if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
     return gemmepi__launch_plan(plan, args, arguments, stream);
-  status = gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
+  status = gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream), plan->workspace_size);
   return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
 }
 
@@ -21430,6 +22540,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
   const gemmepi__matmul_plan *scaled;
+  plan = plan->v ? plan->v : plan;
   if (!plan->applied)
     return GEMMEPI_OK;
   return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
@@ -21476,6 +22587,23 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
 }
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+/* Numbers lie on the host. */
+static gemmepi_status gemmepi__check_formula_reach(const gemmepi__problem *problem, const gemmepi_context *context,
+  const gemmepi__arguments *arguments) {
+  gemmepi__regions regions;
+  gemmepi_status status = GEMMEPI_OK;
+  char name[128];
+  int i;
+  gemmepi__list_regions(problem, arguments, &regions);
+  for (i = 0; i < regions.count && !status; i++) {
+    gemmepi__name_region(problem, &regions.list[i], name, sizeof name);
+    status = gemmepi__check_reachable(context, name + strlen("args."), regions.list[i].pointer);
+  }
+  return status;
+}
+#endif
+
 static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
   const gemmepi_matmul_args *args, const gemmepi__arguments *arguments) {
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
@@ -21486,6 +22614,10 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
   for (i = 0; i < 2 && !status; i++)
     status =
       gemmepi__check_reachable(context, gemmepi__scalar_names[i], gemmepi__device_scalar(arguments, i));
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && problem->formula)
+    status = gemmepi__check_formula_reach(problem, context, arguments);
+#endif
   return status;
 }
 
@@ -21526,7 +22658,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 }
 
 static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
-  return gemmepi__reserve(plan->base.context, stream, gemmepi__workspace_now(plan));
+  return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream), gemmepi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */
@@ -21559,8 +22691,8 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_problem(context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)),
-    &problem);
+  status = gemmepi__take_problem(
+    context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)), &problem);
   if (status)
     return status;
   status = gemmepi__get_plan(context, &problem, &plan);
@@ -21720,6 +22852,15 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi__explain_candidates(text, plan);
 }
 
+/* Beside a formula: why no other route, and what made its v. */
+static void gemmepi__explain_v(gemmepi__text *text, const gemmepi__matmul_plan *v) {
+  gemmepi__append(text, "  not fused: no kernel of the route takes formulas\n  not lt: cuBLASLt takes no formulas\n"
+    "  not host: the context runs on a GPU\n");
+  if (v->tuned_microseconds > 0)
+    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
+  gemmepi__explain_candidates(text, v);
+}
+
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   const gemmepi__candidate *without = &plan->candidates.without_flag;
@@ -21748,6 +22889,8 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
       plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
   gemmepi__explain_invariance(text, plan);
+  if (plan->v)
+    gemmepi__explain_v(text, gemmepi__current_plan(plan->v));
   if (plan->route->enumerate)
     gemmepi__explain_others(text, plan);
 }
@@ -23220,16 +24363,10 @@ static gemmepi_status gemmepi__run_layer_on_host(const gemmepi__linear_plan *lay
 
 /* The context's own workspace for layers is a block beside that for products, because a product that cuBLASLt refuses may
  reserve that in the middle of a layer. */
-static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
-  gemmepi__stream_key key = gemmepi__key_of_stream(stream);
-  key.thread = ~key.thread; /* no thread has that number */
-  return key;
-}
-
 static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *layer, size_t needed,
   gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi__block *block =
-    gemmepi__take_block(layer->base.context, gemmepi__layer_key(stream), needed, "gemmepi_plan_prepare");
+    gemmepi__take_block(layer->base.context, gemmepi__key_beside(stream), needed, "gemmepi_plan_prepare");
   gemmepi_status status;
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
@@ -23246,7 +24383,7 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *l
   size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
   gemmepi_status status;
   if (needed > layer->built_size && given < needed) {
-    status = gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream), needed);
+    status = gemmepi__reserve_for(layer->base.context, stream, gemmepi__key_beside(stream), needed);
     return status ? status : gemmepi__run_layer_in_block(layer, needed, run, stream);
   }
   if (needed && !args->workspace)
@@ -23315,7 +24452,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
-  return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream), gemmepi__layer_workspace(layer));
+  return gemmepi__reserve_for(layer->base.context, stream, gemmepi__key_beside(stream), gemmepi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -24500,12 +25637,18 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
   return status;
 }
 
+/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is. */
+static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
+  return plan->v ? &plan->v->problem : plan->problem.formula ? NULL : &plan->problem;
+}
+
 /* One problem at a time; another thread may have found its answer meanwhile. */
-static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__problem *problem,
+static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__matmul_plan *plan,
   const gemmepi_tune_options *options) {
+  const gemmepi__problem *problem = gemmepi__tuned_problem(plan);
   gemmepi_status status = GEMMEPI_OK;
   gemmepi__lock(&context->tune_lock);
-  if (!gemmepi__is_empty(problem))
+  if (problem && !gemmepi__is_empty(problem))
     status = gemmepi__tune_now(context, problem, options);
   gemmepi__unlock(&context->tune_lock);
   return status;
@@ -24521,7 +25664,7 @@ static gemmepi_status gemmepi__tune_steps(gemmepi_context *context, const gemmep
   int i;
   for (i = 0; i < layer->step_count && !status; i++)
     if (layer->steps[i].product)
-      status = gemmepi__tune_product(context, &layer->steps[i].product->problem, options);
+      status = gemmepi__tune_product(context, layer->steps[i].product, options);
   return status;
 }
 #endif
@@ -24533,7 +25676,7 @@ static gemmepi_status gemmepi__tune_any(gemmepi_context *context, const gemmepi_
   if (!status)
     status = gemmepi__plan_any(context, problem, &plan);
   if (!status && !context->is_host && problem->matmul)
-    status = gemmepi__tune_product(context, &((gemmepi__matmul_plan *)plan)->problem, options);
+    status = gemmepi__tune_product(context, (gemmepi__matmul_plan *)plan, options);
 #ifndef GEMMEPI_NO_LINEAR
   if (!status && !context->is_host && (problem->linear || problem->linear_backward))
     status = gemmepi__tune_steps(context, (const gemmepi__linear_plan *)plan, options);

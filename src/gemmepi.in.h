@@ -39,6 +39,7 @@
 #include "formula/formula.h"
 #include "formula/placed.h"
 #include "formula/key.h"
+#include "formula/emit.h"
 #include "formula/evaluate.h"
 #endif
 
@@ -103,6 +104,9 @@
 #include "product/parts/bias_grad.h"
 #include "product/parts/pass.h"
 #include "product/parts/operand_copy.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "product/parts/formula_pass.h"
+#endif
 #include "product/candidate.h"
 #include "product/matmul_plan.h"
 #include "product/engines/engines.h"
@@ -118,6 +122,9 @@
 #include "product/choose.h"
 #include "product/answers.h"
 #include "product/formulas.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "product/formula_plan.h"
+#endif
 #include "product/plan.h"
 #include "product/run.h"
 #include "product/explain.h"

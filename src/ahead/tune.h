@@ -356,12 +356,18 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
     return status;
 }
 
+/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is. */
+static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
+    return plan->v ? &plan->v->problem : plan->problem.formula ? NULL : &plan->problem;
+}
+
 /* One problem at a time; another thread may have found its answer meanwhile. */
-static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__problem *problem,
+static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__matmul_plan *plan,
                                             const gemmepi_tune_options *options) {
+    const gemmepi__problem *problem = gemmepi__tuned_problem(plan);
     gemmepi_status status = GEMMEPI_OK;
     gemmepi__lock(&context->tune_lock);
-    if (!gemmepi__is_empty(problem))
+    if (problem && !gemmepi__is_empty(problem))
         status = gemmepi__tune_now(context, problem, options);
     gemmepi__unlock(&context->tune_lock);
     return status;
@@ -377,7 +383,7 @@ static gemmepi_status gemmepi__tune_steps(gemmepi_context *context, const gemmep
     int i;
     for (i = 0; i < layer->step_count && !status; i++)
         if (layer->steps[i].product)
-            status = gemmepi__tune_product(context, &layer->steps[i].product->problem, options);
+            status = gemmepi__tune_product(context, layer->steps[i].product, options);
     return status;
 }
 #endif
@@ -389,7 +395,7 @@ static gemmepi_status gemmepi__tune_any(gemmepi_context *context, const gemmepi_
     if (!status)
         status = gemmepi__plan_any(context, problem, &plan);
     if (!status && !context->is_host && problem->matmul)
-        status = gemmepi__tune_product(context, &((gemmepi__matmul_plan *)plan)->problem, options);
+        status = gemmepi__tune_product(context, (gemmepi__matmul_plan *)plan, options);
 #ifndef GEMMEPI_NO_LINEAR
     if (!status && !context->is_host && (problem->linear || problem->linear_backward))
         status = gemmepi__tune_steps(context, (const gemmepi__linear_plan *)plan, options);

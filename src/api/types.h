@@ -355,7 +355,7 @@ typedef struct gemmepi_matmul_desc {
     size_t alignment;
 
     /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
-       bias and bias_grad are 0 then, and ACCUMULATE is refused. In this version contexts on the host alone run it. NULL: none */
+       bias and bias_grad are 0 then, and ACCUMULATE is refused. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
     int operand_count;
@@ -606,7 +606,7 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
    So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
 
-   Products run formulas (gemmepi_matmul_desc.formula), in this version on the host alone. gemmepi_derive derives them.
+   Products run formulas (gemmepi_matmul_desc.formula). gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */

@@ -38,6 +38,13 @@ static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
     return key;
 }
 
+/* The key of a second block for the stream, for runs of which products are parts. */
+static gemmepi__stream_key gemmepi__key_beside(gemmepi_stream stream) {
+    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
+    key.thread = ~key.thread; /* no thread has that number */
+    return key;
+}
+
 static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gemmepi__stream_key key) {
     /* handles are addresses of allocations: their low bits say little */
     return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GEMMEPI__BLOCK_BUCKETS];

@@ -142,7 +142,10 @@ static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node
         gemmepi__emit_number(e, i->number, GEMMEPI__AS_READ);
     else
         gemmepi__emit_value(e, node->args[1], 0);
-    gemmepi__append(e->out, ", in.column[%d], in.row, in.item))", member);
+    gemmepi__append(e->out,
+                    e->formula->exchanged ? ", in.row, in.column[%d], in.item))" /* the caller's */
+                                          : ", in.column[%d], in.row, in.item))",
+                    member);
 }
 
 static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {

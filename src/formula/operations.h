@@ -48,8 +48,8 @@
       "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL)                                                                           \
     X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, "0.5 * g / r", NULL, NULL)                                    \
     X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, "-0.5 * g * r / x", NULL, NULL)                        \
-    X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "sin(x)", 2, 2, "g * cos(x)", NULL, NULL)                              \
-    X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL)                           \
+    X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "formula_sin(x)", 2, 2, "g * cos(x)", NULL, NULL)                              \
+    X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "formula_cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL)                           \
     X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL)               \
     X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, "0", NULL, NULL)                                   \
     X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, "0", NULL, NULL)                                     \

@@ -9,6 +9,7 @@ typedef struct gemmepi__placed_operand {
     int64_t ld;                        /* of FULL: from one row to the next */
     int64_t batch_stride;              /* 0: one for all items */
     int64_t row_period, column_period; /* of inputs: element (row % p, column % q); 0: none */
+    int64_t scale_stride;              /* of D's scale: from one item's to the next */
     int32_t scale, amax; /* of fp8 and I8: 1 where a scale (one F32) is given, and amax (one F32) wanted */
 } gemmepi__placed_operand;
 

@@ -1,5 +1,6 @@
 // What the code of formulas calls beside CUDA's functions and activation.cuh.
 #pragma once
+#include "trig.cuh"
 #ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own
 #include "types.cuh"
 #endif

@@ -116,10 +116,11 @@ __device__ inline void load_value(const gemmepi__formula_pass_params &p, const V
 }
 #endif
 
-// >>outputs: what a row has of each, and what is gathered over rows
+// >>outputs: what a row has of each, and what is gathered over rows. Each may use its Scratch of shared memory to finish, one after another.
 
 template <int Number, int Members, class Type> struct Stored {
     static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, HAS_AMAX = (GEMMEPI_AMAX >> Number & 1) != 0;
+    struct Scratch {};
     T row[Members][UNITS];
     Magnitude largest;
 
@@ -135,11 +136,11 @@ template <int Number, int Members, class Type> struct Stored {
         if constexpr (IS_SCALED)
 #pragma unroll
             for (int i = 0; i < Members * UNITS; i++)
-                row[i / UNITS][i % UNITS] = times(row[i / UNITS][i % UNITS], (T)*to.scale);
+                row[i / UNITS][i % UNITS] = times(row[i / UNITS][i % UNITS], (T)to.scale[place.item * to.scale_stride]);
         if (place.valid)
             store_units<Members>((Type *)to.data + place.item * to.stride + place.row * to.ld, p.units, place, row);
     }
-    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long) {
+    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long, Scratch &) {
         if constexpr (HAS_AMAX)
             store_largest(p.places[Number].amax, largest);
     }
@@ -161,6 +162,7 @@ __device__ inline void add_row(S &state, const gemmepi__formula_pass_params &p, 
 // row_sum and so on: a state of each row and column tile.
 template <int Number, int Members, int Reduction> struct Of_rows {
     typedef State_of<T, Reduction> State;
+    struct Scratch {};
     T row[Members][UNITS];
 
     __device__ void begin() {}
@@ -171,12 +173,15 @@ template <int Number, int Members, int Reduction> struct Of_rows {
         if (threadIdx.x == 0 && place.row < p.rows)
             ((State *)p.places[Number].data)[(place.item * p.rows + place.row) * p.column_tiles + column_tile] = state;
     }
-    __device__ void finish(const gemmepi__formula_pass_params &, const Place &, long long) {}
+    __device__ void finish(const gemmepi__formula_pass_params &, const Place &, long long, Scratch &) {}
 };
 
 // column_sum and so on: a state of each column and row tile.
 template <int Number, int Members, int Reduction> struct Of_columns {
     typedef State_of<T, Reduction> State;
+    struct Scratch {
+        State states[UNITS][THREADS];
+    };
     T row[Members][UNITS];
     State states[Members][UNITS];
 
@@ -189,10 +194,10 @@ template <int Number, int Members, int Reduction> struct Of_columns {
 #pragma unroll
         for (int i = 0; i < Members * UNITS; i++)
             if (i % UNITS < place.valid)
-                states[i / UNITS][i % UNITS].add(row[i / UNITS][i % UNITS], 0);
+                states[i / UNITS][i % UNITS].add(row[i / UNITS][i % UNITS], place.row);
     }
-    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &place, long long row_tile) {
-        __shared__ State shared[UNITS][THREADS];
+    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &place, long long row_tile, Scratch &scratch) {
+        State(&shared)[UNITS][THREADS] = scratch.states;
         u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
         State *to = (State *)p.places[Number].data + row_tile * p.units * Members;
 #pragma unroll
@@ -220,6 +225,9 @@ template <int Number, int Members, int Reduction> struct Of_columns {
 // all_sum and all_max: a state of each block.
 template <int Number, int Members, int Reduction> struct Of_all {
     typedef State_of<T, Reduction> State;
+    struct Scratch {
+        State states[THREADS / 32];
+    };
     T row[Members][UNITS];
     State state;
 
@@ -229,8 +237,8 @@ template <int Number, int Members, int Reduction> struct Of_all {
     __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32) {
         add_row(state, p, place, row);
     }
-    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long) {
-        __shared__ State shared[THREADS / 32];
+    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long, Scratch &scratch) {
+        State(&shared)[THREADS / 32] = scratch.states;
         u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
         join_lanes(state, 32);
         __syncthreads();
@@ -280,6 +288,10 @@ struct Values {
 struct Outputs {
     RESULTS(OUTPUT)
 };
+#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;
+union Scratch {
+    RESULTS(SCRATCH)
+};
 
 #define TAKE_UNIT(place, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)          \
@@ -327,7 +339,7 @@ __device__ inline void compute(const gemmepi__formula_pass_params &p, const Plac
 #define TAKE_INPUT(place_, name, kind_, members, type, periods)                         inputs.name.take(values.name);
 #define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)       outputs.name.begin();
 #define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates)         outputs.name.finish_row(params, place, column_tile);
-#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)      outputs.name.finish(params, place, row_tile);
+#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)      outputs.name.finish(params, place, row_tile, scratch.name);
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params) {
     after_launches_before();
@@ -337,6 +349,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMME
     long long unit = ((long long)column_tile * blockDim.x + threadIdx.x) * UNITS;
     int valid = unit >= params.units ? 0 : params.units - unit >= UNITS ? UNITS : (int)(params.units - unit);
     Place place = {item, 0, unit, valid};
+    __shared__ Scratch scratch;
     Inputs inputs;
     Outputs outputs;
     (void)inputs; // there may be none

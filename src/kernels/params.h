@@ -120,7 +120,8 @@ typedef struct gemmepi__formula_place {
     long long ld, stride;
     long long row_period, column_period; /* 0: none */
     const float *scale;
-    void *amax; /* of the accumulator's type, 0 before the launch */
+    long long scale_stride; /* from one item's to the next */
+    void *amax;             /* of the accumulator's type, 0 before the launch */
     double number;
 } gemmepi__formula_place;
 

@@ -146,16 +146,10 @@ static gemmepi_status gemmepi__run_layer_on_host(const gemmepi__linear_plan *lay
 
 /* The context's own workspace for layers is a block beside that for products, because a product that cuBLASLt refuses may
    reserve that in the middle of a layer. */
-static gemmepi__stream_key gemmepi__layer_key(gemmepi_stream stream) {
-    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
-    key.thread = ~key.thread; /* no thread has that number */
-    return key;
-}
-
 static gemmepi_status gemmepi__run_layer_in_block(const gemmepi__linear_plan *layer, size_t needed,
                                                   gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi__block *block =
-        gemmepi__take_block(layer->base.context, gemmepi__layer_key(stream), needed, "gemmepi_plan_prepare");
+        gemmepi__take_block(layer->base.context, gemmepi__key_beside(stream), needed, "gemmepi_plan_prepare");
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
@@ -173,7 +167,7 @@ static gemmepi_status gemmepi__run_layer_on_device(const gemmepi__linear_plan *l
     size_t needed = gemmepi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
     gemmepi_status status;
     if (needed > layer->built_size && given < needed) {
-        status = gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream), needed);
+        status = gemmepi__reserve_for(layer->base.context, stream, gemmepi__key_beside(stream), needed);
         return status ? status : gemmepi__run_layer_in_block(layer, needed, run, stream);
     }
     if (needed && !args->workspace)
@@ -244,7 +238,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
 }
 
 static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, gemmepi_stream stream) {
-    return gemmepi__reserve_for(layer->base.context, stream, gemmepi__layer_key(stream),
+    return gemmepi__reserve_for(layer->base.context, stream, gemmepi__key_beside(stream),
                                 gemmepi__layer_workspace(layer));
 }
 

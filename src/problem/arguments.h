@@ -384,11 +384,19 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
 }
 
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
-   than its element lowers it too; gemmepi__check_alignment will refuse that one. */
-static size_t gemmepi__alignment_of(const gemmepi_matmul_args *args) {
+   than its element lowers it too; gemmepi__check_alignment will refuse that one. desc may be NULL, and is not checked yet. */
+static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
     uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
                      (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
                      (uintptr_t)args->bias_grad | 16;
+#ifndef GEMMEPI_NO_FORMULA
+    int count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0, i;
+    for (i = 0; i < count && count <= GEMMEPI__FORMULA_OPERANDS; i++)
+        if (desc->operands[i].kind >= GEMMEPI_PER_ROW)
+            bits |= (uintptr_t)args->operands[i];
+#else
+    (void)desc;
+#endif
     return (size_t)(bits & (~bits + 1));
 }
 

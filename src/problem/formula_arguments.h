@@ -215,4 +215,49 @@ static gemmepi_status gemmepi__take_formula_arguments(const gemmepi__problem *pr
     return status;
 }
 
+/* >>once they are taken */
+
+/* What lies on the device of the formula's operands, their scales and amax. */
+static void gemmepi__list_regions(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                  gemmepi__regions *regions) {
+    const gemmepi__placed_formula *placed = &problem->formula->placed;
+    const gemmepi__formula *formula = placed->formula;
+    int i;
+    regions->count = 0;
+    for (i = 0; i < formula->operand_count; i++) {
+        const gemmepi__formula_operand *operand = &formula->operands[i];
+        if (!operand->used || operand->kind == GEMMEPI_NUMBER)
+            continue;
+        regions->list[regions->count++] = gemmepi__region_of(
+            GEMMEPI__OF_OPERANDS, i, operand->output, arguments->operands[i], &problem->formula->views[i]);
+        if (placed->operands[i].scale)
+            regions->list[regions->count++] =
+                gemmepi__region_of(GEMMEPI__OF_SCALES, i, 0, arguments->operand_scales[i], &gemmepi__one_f32);
+        if (placed->operands[i].amax)
+            regions->list[regions->count++] =
+                gemmepi__region_of(GEMMEPI__OF_AMAX, i, 1, arguments->operand_amax[i], &gemmepi__one_f32);
+    }
+}
+
+static gemmepi_status gemmepi__check_formula_workspace(const gemmepi__problem *problem,
+                                                       const gemmepi__arguments *arguments,
+                                                       const void *workspace, size_t needed) {
+    uintptr_t begin = (uintptr_t)workspace;
+    gemmepi__regions regions;
+    char name[128];
+    int i;
+    gemmepi__list_regions(problem, arguments, &regions);
+    for (i = 0; i < regions.count; i++) {
+        const gemmepi__region *region = &regions.list[i];
+        uintptr_t other = (uintptr_t)region->pointer;
+        if (!other || other >= begin + needed || begin >= other + (uintptr_t)region->view->bytes)
+            continue;
+        gemmepi__name_region(problem, region, name, sizeof name);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.workspace (%p, %llu bytes used) overlaps %s (%p)", workspace,
+                             (gemmepi__ull)needed, name, region->pointer);
+    }
+    return GEMMEPI_OK;
+}
+
 #endif

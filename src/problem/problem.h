@@ -43,6 +43,8 @@ enum {
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
 #define GEMMEPI__ONLY_SUMS 0x80000000u
+/* Likewise: D is v, in workspace, and a formula follows. */
+#define GEMMEPI__MAKES_V 0x100000000ull
 
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
@@ -720,8 +722,11 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
         return GEMMEPI_OK;
     extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
     status = gemmepi__check_without_d(problem, desc);
-    return status ? status
-                  : gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
+    if (!status)
+        status = gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
+    problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
+        problem->views[GEMMEPI__SCALE_D].batch_stride;
+    return status;
 #endif
 }
 

@@ -29,10 +29,21 @@ static const char *gemmepi__route_varies(const gemmepi__wanted *wanted, gemmepi_
                : "BATCH_INVARIANT: the route fused takes all m of such a product";
 }
 
+/* The routes that config.routes leaves to a problem. What makes v for a formula is a part of the route SPLIT, as cuBLASLt's product is,
+   or PLAIN. */
+static unsigned gemmepi__routes_left(const gemmepi__wanted *wanted) {
+    unsigned routes = wanted->context->routes, split = 1u << GEMMEPI_ROUTE_SPLIT;
+    if (!routes)
+        return ~0u;
+    if (!(wanted->problem->flags & GEMMEPI__MAKES_V))
+        return routes;
+    return routes & split ? routes | 1u << GEMMEPI_ROUTE_LT : routes & 1u << GEMMEPI_ROUTE_PLAIN;
+}
+
 /* Why config.routes, BATCH_INVARIANT or the rule keeps the problem from a route, or NULL. */
 static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
     const char *varies = gemmepi__route_varies(wanted, row->id);
-    if (wanted->context->routes && !(wanted->context->routes >> row->id & 1))
+    if (!(gemmepi__routes_left(wanted) >> row->id & 1))
         return "config.routes leaves it out";
     if (varies)
         return varies;

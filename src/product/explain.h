@@ -159,6 +159,16 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__explain_candidates(text, plan);
 }
 
+/* Beside a formula: why no other route, and what made its v. */
+static void gemmepi__explain_v(gemmepi__text *text, const gemmepi__matmul_plan *v) {
+    gemmepi__append(text, "  not fused: no kernel of the route takes formulas\n"
+                          "  not lt: cuBLASLt takes no formulas\n"
+                          "  not host: the context runs on a GPU\n");
+    if (v->tuned_microseconds > 0)
+        gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
+    gemmepi__explain_candidates(text, v);
+}
+
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__candidate *without = &plan->candidates.without_flag;
@@ -188,6 +198,8 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
         gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
                         plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
     gemmepi__explain_invariance(text, plan);
+    if (plan->v)
+        gemmepi__explain_v(text, gemmepi__current_plan(plan->v));
     if (plan->route->enumerate)
         gemmepi__explain_others(text, plan);
 }

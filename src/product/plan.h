@@ -5,6 +5,9 @@
 #include "../device/destroy.h"
 #include "formulas.h"
 #include "answers.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "formula_plan.h"
+#endif
 
 /* >>choosing */
 
@@ -148,6 +151,8 @@ static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
         gemmepi__release_plan(replacement);
     if (scaled)
         gemmepi__release_plan(scaled);
+    if (plan->v)
+        gemmepi__release_plan(&plan->v->base);
     gemmepi__drop_formula(plan->base.context, &plan->problem);
     gemmepi__delete(&plan->base.context->allocator, plan);
 }
@@ -167,6 +172,14 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
     return plan;
 }
 
+static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->problem.formula)
+        return gemmepi__build_formula_plan(plan);
+#endif
+    return gemmepi__choose_on_device(plan, NULL);
+}
+
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__matmul_plan **result) {
     gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
@@ -184,11 +197,11 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
                      : problem->formula ? "reductions alone"
                                         : "bias_grad alone");
         if (only_sums && !context->is_host)
-            status = gemmepi__choose_on_device(plan, NULL);
+            status = gemmepi__build_for_gpu(plan);
     } else if (context->is_host) {
         plan->route = gemmepi__route_of(GEMMEPI_ROUTE_HOST);
     } else {
-        status = gemmepi__choose_on_device(plan, NULL);
+        status = gemmepi__build_for_gpu(plan);
     }
     if (status)
         gemmepi__release_plan(&plan->base);
@@ -201,12 +214,6 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
 static gemmepi_status gemmepi__take_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                             size_t alignment, gemmepi__problem *problem) {
     gemmepi_status status = gemmepi__normalise_in(&context->allocator, desc, alignment, problem);
-    if (!status && problem->formula && !context->is_host) {
-        gemmepi__free_formula(problem, &context->allocator);
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.formula is given: formulas run on the host alone in this "
-                             "version (config.device GEMMEPI_DEVICE_HOST)");
-    }
     if (!status)
         gemmepi__share_formula(context, problem);
     return status;

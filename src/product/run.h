@@ -13,9 +13,15 @@
 #endif
 #endif
 
+/* Whose block of workspace it is. A plan with a formula has one beside that of products, because the product that makes v, once cuBLASLt
+   refuses it, may reserve that in the middle of a run. */
+static gemmepi__stream_key gemmepi__key_of_plan(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
+    return plan->v ? gemmepi__key_beside(stream) : gemmepi__key_of_stream(stream);
+}
+
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
                                                const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
+    gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_plan(plan, stream),
                                                 plan->workspace_size, "gemmepi_plan_prepare");
     gemmepi_status status;
     if (!block)
@@ -35,6 +41,11 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, con
     status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
     if (!status)
         status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && plan->problem.formula)
+        status = gemmepi__check_formula_workspace(&plan->problem, arguments, args->workspace,
+                                                  plan->workspace_size);
+#endif
     return status ? status : plan->route->run(plan, arguments, (char *)args->workspace, stream);
 }
 
@@ -93,7 +104,8 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
     gemmepi_status status;
     if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
         return gemmepi__launch_plan(plan, args, arguments, stream);
-    status = gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
+    status = gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream),
+                                  plan->workspace_size);
     return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
 }
 
@@ -125,6 +137,7 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
     const gemmepi__matmul_plan *scaled;
+    plan = plan->v ? plan->v : plan;
     if (!plan->applied)
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
@@ -172,6 +185,24 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
 }
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+/* Numbers lie on the host. */
+static gemmepi_status gemmepi__check_formula_reach(const gemmepi__problem *problem,
+                                                   const gemmepi_context *context,
+                                                   const gemmepi__arguments *arguments) {
+    gemmepi__regions regions;
+    gemmepi_status status = GEMMEPI_OK;
+    char name[128];
+    int i;
+    gemmepi__list_regions(problem, arguments, &regions);
+    for (i = 0; i < regions.count && !status; i++) {
+        gemmepi__name_region(problem, &regions.list[i], name, sizeof name);
+        status = gemmepi__check_reachable(context, name + strlen("args."), regions.list[i].pointer);
+    }
+    return status;
+}
+#endif
+
 static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, const gemmepi_context *context,
                                            const gemmepi_matmul_args *args,
                                            const gemmepi__arguments *arguments) {
@@ -183,6 +214,10 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
     for (i = 0; i < 2 && !status; i++)
         status =
             gemmepi__check_reachable(context, gemmepi__scalar_names[i], gemmepi__device_scalar(arguments, i));
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && problem->formula)
+        status = gemmepi__check_formula_reach(problem, context, arguments);
+#endif
     return status;
 }
 
@@ -224,7 +259,8 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 }
 
 static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
-    return gemmepi__reserve(plan->base.context, stream, gemmepi__workspace_now(plan));
+    return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream),
+                                gemmepi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */
@@ -258,7 +294,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_problem(
-        context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(args)),
+        context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)),
         &problem);
     if (status)
         return status;

@@ -258,6 +258,9 @@ static float rsqrt_approx(float x) {
 static float rcp_approx(float x) {
     return flushed((float)(1 / (double)flushed(x)));
 }
+static double rsqrt_approx_64(double x) { // CUDA's rsqrt is this alone
+    return 1 / std::sqrt(std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0., x) : x);
+}
 static double rcp_approx_64(double x) { // the upper half alone
     double y = std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(INFINITY, x) : 1 / x;
     y = std::fpclassify(y) == FP_SUBNORMAL ? std::copysign(0., y) : y;

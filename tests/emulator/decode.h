@@ -116,6 +116,7 @@ static table make_table() {
     t["ex2.approx.f32"] = {"44", one<float, ex2_approx_subnormal>};
     t["div.approx.f32"] = {"444", two<float, quotient<float>>};
     t["rsqrt.approx.f32"] = {"44", one<float, rsqrt_approx>};
+    t["rsqrt.approx.f64"] = {"88", one<double, rsqrt_approx_64>};
     t["ex2.approx.ftz.f32"] = {"44", one<float, ex2_approx>};
     t["rcp.approx.ftz.f32"] = {"44", one<float, rcp_approx>};
     t["rcp.approx.ftz.f64"] = {"88", one<double, rcp_approx_64>};
@@ -178,9 +179,12 @@ static table make_table() {
     t["cvt.rn.f32.s64"] = {"48", convert<float, s64, cast<float, s64>>};
     t["cvt.rn.f64.s16"] = {"82", convert<double, s16, cast<double, s16>>};
     t["cvt.rn.f64.s32"] = {"84", convert<double, s32, cast<double, s32>>};
+    t["cvt.rn.f64.u64"] = {"88", convert<double, u64, cast<double, u64>>};
     t["cvt.rn.f64.s64"] = {"88", convert<double, s64, cast<double, s64>>};
     t["cvt.rni.s32.f32"] = {"44", convert<s32, float, to_whole<s32, float>>};
     t["cvt.rzi.s32.f32"] = {"44", convert<s32, float, cut_to_whole<s32, float>>};
+    t["cvt.rni.s32.f64"] = {"48", convert<s32, double, to_whole<s32, double>>};
+    t["cvt.rzi.s32.f64"] = {"48", convert<s32, double, cut_to_whole<s32, double>>};
     t["cvt.rni.s64.f64"] = {"88", convert<s64, double, to_whole<s64, double>>};
     t["cvt.rn.satfinite.e4m3x2.f32"] = {"244", two_fp8<4, 3, 0x7e>};
     t["cvt.rn.satfinite.e5m2x2.f32"] = {"244", two_fp8<5, 2, 0>};
@@ -259,6 +263,7 @@ static void decode_memory(parser &p, const statement &s, op &o, bool is_load) {
     o.run = !is_load                                     ? (is_shared ? store_shared : store_global)
             : is_shared                                  ? load_shared
             : s.name.find(".param") != std::string::npos ? load_parameter
+            : s.name.find(".const") != std::string::npos ? load_constant
                                                          : load_global;
     if (!is_load)
         p.take_address(o, s.operands.at(0));

@@ -24,7 +24,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-enum { LANES = 32 };
+enum { LANES = 32, CONSTANT_BYTES = 65536 };
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2), noreturn))
@@ -89,6 +89,7 @@ struct program {
     std::vector<op> ops;
     std::vector<constant> constants;
     std::shared_ptr<const std::vector<std::string>> lines; // of the text, for messages
+    std::shared_ptr<std::vector<u8>> constant_memory;      // of the text
     u32 file_bytes = 0;                                    // of a warp's registers
     u32 parameter_bytes = 0;
     u32 static_shared = 0;      // bytes; what the launch asks for lies behind them
@@ -127,6 +128,8 @@ class parser {
             else
                 all.back() += c;
         lines = std::make_shared<const std::vector<std::string>>(all);
+        constant_memory = std::make_shared<std::vector<u8>>();
+        constant_memory->reserve(CONSTANT_BYTES); // it stays where it is
         scopes.resize(1);
     }
 
@@ -150,6 +153,8 @@ class parser {
             return take_constant(SPECIAL, 0, word, 4);
         if (shared.count(word))
             return take_constant(NUMBER, shared[word], "", bytes);
+        if (constant_arrays.count(word))
+            return take_constant(NUMBER, constant_arrays[word], "", bytes);
         if (word == dynamic_shared)
             return take_constant(DYNAMIC_SHARED, 0, "", bytes);
         if (word == parameters)
@@ -206,7 +211,9 @@ class parser {
     u32 line = 0;
     std::vector<scope> scopes;
     std::map<std::string, u32> shared; // arrays and where they lie
-    std::string dynamic_shared = "?";  // the array whose size the launch tells
+    std::map<std::string, u64> constant_arrays;
+    std::shared_ptr<std::vector<u8>> constant_memory;
+    std::string dynamic_shared = "?"; // the array whose size the launch tells
     u32 dynamic_alignment = 16;
     std::string parameters = "?";
     std::map<std::pair<std::string, int>, place> constants;
@@ -343,12 +350,30 @@ class parser {
         out.static_shared += size;
     }
 
+    // .const .align 4 .b8 name[8] = {1, 0, 0, 0, 2, 0, 0, 0};
+    void take_constants(const std::string &declaration) {
+        std::string name;
+        u32 size, alignment;
+        std::vector<u8> &memory = *constant_memory;
+        take_array(declaration, &name, &size, &alignment);
+        memory.resize((memory.size() + alignment - 1) / alignment * alignment);
+        if (declaration.find(" .b8 ") == std::string::npos || memory.size() + size > CONSTANT_BYTES)
+            fail("constants that are no bytes, or too many");
+        constant_arrays[name] = (u64)(memory.data() + memory.size());
+        const char *from = strchr(declaration.c_str(), '{');
+        for (u32 i = 0; i < size; i++) {
+            memory.push_back(from ? (u8)atoi(from + 1) : 0);
+            from = from ? strchr(from + 1, ',') : NULL;
+        }
+    }
+
     void take_entry() {
         u32 alignment;
         out = program();
         shared.clear();
         constants.clear();
         out.lines = lines;
+        out.constant_memory = constant_memory;
         out.dynamic_alignment = dynamic_alignment;
         out.name = take_word();
         until("(");
@@ -368,6 +393,8 @@ class parser {
             if (kind != ".shared")
                 fail(".extern %s is unknown", kind.c_str());
             take_shared(until(";"));
+        } else if (word == ".const") {
+            take_constants(until(";"));
         } else if (word == ".pragma" || word == ".global") {
             // .global: constants of the source, which operations have as numbers; an address of one is an unknown word
             until(";");

@@ -2,7 +2,8 @@
 # Runs tests on the emulated GPU of this folder: `make emulate`, from the repository's root, after make has built the tests.
 #
 #   run.sh                             a sample of them
-#   run.sh ARCH TEST [ARGUMENTS...]    one, on a GPU of that compute capability, as in: run.sh 120 products/fuzz 100 7
+#   run.sh ARCH TEST [ARGUMENTS...]    one, on a GPU of that compute capability, as in: run.sh 120 products/fuzz 100 7;
+#                                      TEST_SHARE=N may stand before it
 #
 # TEST_PART and EMULATOR_SEED, and what else emulator.cpp names, may be set. A test fails also where the emulator has something to
 # say: an address out of bounds, a barrier that nobody reaches, an operation of PTX that it does not know.
@@ -22,6 +23,8 @@ sample() {
 90 gpu/operands
 90 gpu/formula_pass 16 1
 75 gpu/formula_pass 6 2
+TEST_SHARE=16 90 products/formula
+TEST_SHARE=99 80 products/formula
 90 gpu/invariant small
 80 gpu/invariant small
 90 products/fuzz 24 1
@@ -54,8 +57,9 @@ build() {
     done
 }
 
-# on_emulator ARCH TEST [ARGUMENTS...]
+# on_emulator [TEST_SHARE=N] ARCH TEST [ARGUMENTS...]
 on_emulator() (
+    case $1 in TEST_SHARE=*) export "$1" && shift ;; esac
     export EMULATOR_ARCH="$1" EMULATOR_NVRTC="$nvrtc" GEMMEPI_TEST_DEVICE=0 XDG_CACHE_HOME="$folder/cache"
     export LD_LIBRARY_PATH="$folder:${nvrtc%/*}"
     shift

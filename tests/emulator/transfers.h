@@ -53,6 +53,16 @@ static void load_parameter(warp &w, const op &o, u32 lanes) {
         to_registers(w, o, lane, about.parameters_at + from);
     });
 }
+static void load_constant(warp &w, const op &o, u32 lanes) {
+    const std::vector<u8> &memory = *w.runs->constant_memory;
+    u32 bytes = (u32)o.count * o.bytes;
+    for_lanes(lanes, [&](u32 lane) {
+        u64 from = w.at<u64>(o.x[o.count])[lane] + (u64)o.offset - (u64)memory.data();
+        if (from > memory.size() || bytes > memory.size() - from || from % bytes)
+            fail("%u bytes of the constants at %lld", bytes, (long long)from);
+        to_registers(w, o, lane, memory.data() + from);
+    });
+}
 static void load_shared(warp &w, const op &o, u32 lanes) {
     u32 bytes = (u32)o.count * o.bytes;
     for_lanes(lanes, [&](u32 lane) {

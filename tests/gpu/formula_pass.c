@@ -1,4 +1,4 @@
-/* formula_pass [COUNT [SEED]]: the pass of formulas, which no desc has yet, inside the library: formulas of tests/unit/formula_cases.h and
+/* formula_pass [COUNT [SEED]]: the pass of formulas by itself, inside the library: formulas of tests/unit/formula_cases.h and
    some more with operands, types, sizes and layouts drawn at random, against the host's evaluation of every unit, with reductions by
    plain loops. COUNT: of formulas, 0 all. On the GPU that GEMMEPI_TEST_DEVICE numbers, if there is one, or the emulator. */
 #include "../unit/formula_cases.h"

@@ -1,15 +1,19 @@
 #!/bin/sh
-# Compiles activations.cpp for each precision of the kernels' activations, and runs it. Called by tests/run.sh in the repository's
-# root.
+# Compiles activations.cpp for each precision of the kernels' activations, and trig.cpp, and runs them. Called by tests/run.sh in the
+# repository's root.
 . tests/compile/lines.sh
 
 # of_precision NAME DEFINES...
 of_precision() {
-    name=$1
-    shift
-    program=build/tests/unit/activations_$name
-    attempt "activations_compile_$name" "$CXX" -std=c++17 -O2 -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-function "$@" \
-        -Isrc -Itests -I. tests/unit/activations.cpp -o "$program" || return
+    compiled activations_$1 tests/unit/activations.cpp "$@"
+}
+
+# compiled PROGRAM SOURCE NAME DEFINES...
+compiled() {
+    program=build/tests/unit/$1 source=$2 name=$3 compiles=$1_compiles
+    shift 3
+    attempt "$compiles" "$CXX" -std=c++17 -O2 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-function "$@" \
+        -Isrc -Itests -I. "$source" -o "$program" || return
     said=$("$program")
     status=$?
     closing=$(printf '%s\n' "$said" | tail -n 1)
@@ -20,7 +24,7 @@ of_precision() {
         closing=${closing#*, }
         failed=$((failed + ${closing%% *}))
         ;;
-    *) fail "activations_$name ended with status $status before its last line" ;;
+    *) fail "$program ended with status $status before its last line" ;;
     esac
 }
 
@@ -32,4 +36,5 @@ mkdir -p build/tests/unit
 of_precision exact -DGEMMEPI_EXACT=1
 of_precision short -DGEMMEPI_EXACT=0
 of_precision long_sums -DGEMMEPI_EXACT=0 -DGEMMEPI_LONG_SUMS=1
+compiled trig tests/unit/trig.cpp trig
 finish

@@ -37,8 +37,10 @@ static const char *const whole_formulas[] = {
 
 static const char *shim =
     "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n"
-    "#define __device__\n#define __forceinline__ inline\n#define GEMMEPI_HAS_FUNCTIONS\n"
+    "#define __device__\n#define __constant__\n#define __forceinline__ inline\n#define GEMMEPI_HAS_FUNCTIONS\n"
     "typedef uint32_t u32;\ntypedef unsigned long long u64;\n"
+    "static long long __double_as_longlong(double x) { long long b; memcpy(&b, &x, 8); return b; }\n"
+    "static u64 __umul64hi(u64 x, u64 y) { return (u64)((unsigned __int128)x * y >> 64); }\n"
     "extern \"C\" { double off = 0; }\n"
     "static uint32_t __float_as_uint(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }\n"
     "static float __uint_as_float(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }\n"

@@ -103,18 +103,128 @@ static void formulas_go_with_the_last_plan_that_has_them(void) {
     nothing_is_left();
 }
 
-static void gpus_refuse_formulas_in_this_version(void) {
+/* >>on a GPU */
+
+static gemmepi_config gpu_config(unsigned routes) {
     gemmepi_config config = fake_config();
-    gemmepi_context *context;
-    gemmepi_matmul_desc desc = formula_product(formula);
-    gemmepi_plan *plan;
     config.device = GEMMEPI_DEVICE(0);
-    context = open_fake(&config);
-    CHECK(call(context, &desc) == GEMMEPI_UNSUPPORTED &&
-              sentence_has("formulas run on the host alone in this version"),
-          "%s", gemmepi_last_error());
-    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_UNSUPPORTED && !plan, "%s",
+    config.routes = routes;
+    config.log = keep_log;
+    return config;
+}
+
+static void a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it(void) {
+    gemmepi_config config = gpu_config(1u << GEMMEPI_ROUTE_SPLIT);
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = formula_product(formula);
+    gemmepi_matmul_args args = formula_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_SPLIT);
+    const gemmepi__matmul_plan *v = matmul_of(plan)->v;
+    CHECK(v && v->route->id == GEMMEPI_ROUTE_LT && v->problem.views[GEMMEPI__D].dtype == GEMMEPI_F32 &&
+              !v->problem.formula,
+          "v is made otherwise");
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.launches == 3 &&
+              details.workspace_size >= (size_t)(M * 8 * 4) + v->workspace_size,
+          "%d launches, %d bytes", details.launches, (int)details.workspace_size);
+    CHECK(explain_has(plan, "  v, into workspace in F32, by the route lt:\n") &&
+              explain_has(plan, "gemmepi_formula_pass_") && explain_has(plan, "gemmepi_formula_reduce_") &&
+              explain_has(plan, "d = silu(v + bias) + r; s = row_sum(d)\n") &&
+              explain_has(plan, "not lt: cuBLASLt takes no formulas"),
+          "explain does not tell");
+    CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK && gpu.products == 1 && gpu.launches == 2,
+          "%ld products, %ld launches: %s", gpu.products, gpu.launches, gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void without_v_there_is_no_product(void) {
+    gemmepi_config config = gpu_config(0);
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = formula_product("d = 2 * r + bias; s = row_sum(r)");
+    CHECK(call(context, &desc) == GEMMEPI_OK && gpu.products == 0 && gpu.launches == 2,
+          "%ld products, %ld launches: %s", gpu.products, gpu.launches, gemmepi_last_error());
+    desc.n = 0;
+    CHECK(call(context, &desc) == GEMMEPI_OK && gpu.products == 0 && gpu.launches == 3, "%ld launches: %s",
+          gpu.launches, gemmepi_last_error());
+    desc.m = 0;
+    CHECK(call(context, &desc) == GEMMEPI_OK && gpu.launches == 3, "%ld launches: %s", gpu.launches,
           gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_refused_product_takes_another_route_within_its_formula(void) {
+    gemmepi_config config = gpu_config(1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN);
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_NONE);
+    gemmepi_matmul_args args = args_for(&desc);
+    gemmepi_plan *plan;
+    desc.formula = "d = v * v";
+    plan = plan_on(context, &desc, GEMMEPI_ROUTE_SPLIT);
+    gpu.refusals = 9;
+    gpu.refusal = GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+    CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK && gpu.products == 0, "%s",
+          gemmepi_last_error());
+    CHECK(strstr(logged, "takes another route") && explain_has(plan, "by the route plain"), "the log has: %s",
+          logged);
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void routes_that_are_left_out_make_no_v(void) {
+    static const struct {
+        unsigned routes;
+        gemmepi_route told, of_v;
+    } rows_of[] = {
+        {1u << GEMMEPI_ROUTE_PLAIN, GEMMEPI_ROUTE_PLAIN, GEMMEPI_ROUTE_PLAIN},
+        {1u << GEMMEPI_ROUTE_PLAIN | 1u << GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_PLAIN, GEMMEPI_ROUTE_PLAIN},
+        {1u << GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_LT}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(rows_of); i++) {
+        gemmepi_config config = gpu_config(rows_of[i].routes);
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = formula_product(formula);
+        gemmepi_plan *plan = plan_on(context, &desc, rows_of[i].told);
+        CHECK(matmul_of(plan)->v->route->id == rows_of[i].of_v, "row %d: v by %d", (int)i,
+              (int)matmul_of(plan)->v->route->id);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+    for (i = 0; i < 2; i++) {
+        gemmepi_config config = gpu_config(1u << (i ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_LT));
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = formula_product(formula);
+        CHECK(call(context, &desc) == GEMMEPI_UNSUPPORTED && sentence_has("config.routes leaves it out"),
+              "%s", gemmepi_last_error());
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
+static void operands_are_held_to_workspace_and_device(void) {
+    gemmepi_config config = gpu_config(0);
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = formula_product(formula);
+    gemmepi_matmul_args args = formula_args();
+    gemmepi_plan_details details;
+    gemmepi_plan *plan;
+    void *own[3];
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    args.workspace = (void *)(((uintptr_t)memory[7] + 255) & ~(uintptr_t)255);
+    args.workspace_size = details.workspace_size;
+    memcpy(own, pointers, sizeof own);
+    args.operands = own;
+    CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    own[1] = args.workspace;
+    CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("overlaps args.operands[1] (of r)"),
+          "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
     desc.formula = "d = v +";
     CHECK(call(context, &desc) == GEMMEPI_INVALID_ARGUMENT, "%s", gemmepi_last_error());
     gemmepi_destroy(context);
@@ -141,14 +251,18 @@ static gemmepi_status whole_program(const gemmepi_config *config) {
     return status;
 }
 
-static void a_program_may_run_out_of_memory_anywhere(void) {
-    gemmepi_config config = host_config();
+static gemmepi_config config_of(int on_gpu) {
+    return on_gpu ? gpu_config(0) : host_config();
+}
+
+static void runs_out_of_memory_anywhere(int on_gpu) {
+    gemmepi_config config = config_of(on_gpu);
     long k, total, refused = 0;
     CHECK(whole_program(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
     total = allocations;
     for (k = 1; k <= total; k++) {
         gemmepi_status status;
-        host_config();
+        config = config_of(on_gpu);
         fails_at = k;
         status = whole_program(&config);
         CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK, "allocation %ld of %ld gives %s: %s",
@@ -158,6 +272,11 @@ static void a_program_may_run_out_of_memory_anywhere(void) {
         nothing_is_left();
     }
     CHECK(refused >= 10, "only %ld of %ld allocations matter", refused, total);
+}
+
+static void a_program_may_run_out_of_memory_anywhere(void) {
+    runs_out_of_memory_anywhere(0);
+    runs_out_of_memory_anywhere(1);
 }
 
 /* >>threads */
@@ -219,7 +338,11 @@ int main(void) {
     keep_libraries_open();
     RUN(equal_formulas_are_one_and_take_one_plan);
     RUN(formulas_go_with_the_last_plan_that_has_them);
-    RUN(gpus_refuse_formulas_in_this_version);
+    RUN(a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it);
+    RUN(without_v_there_is_no_product);
+    RUN(a_refused_product_takes_another_route_within_its_formula);
+    RUN(routes_that_are_left_out_make_no_v);
+    RUN(operands_are_held_to_workspace_and_device);
     RUN(a_program_may_run_out_of_memory_anywhere);
     RUN(threads_share_formulas);
     return test_finish();

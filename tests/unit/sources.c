@@ -19,21 +19,21 @@
 #define MAX_INCLUDED 32
 
 /* written down by hand from the #include lines of src/kernels/ */
-static const char *const families[][MAX_INCLUDED] = {
-    {"pass.cu", EPILOGUE},
-    {"gemm_plain.cu", EPILOGUE},
-    {"gemm_sm80.cu", EPILOGUE},
-    {"gemm_sm90.cu", EPILOGUE, SM90},
-    {"gemm_small.cu", EPILOGUE},
-    {"elementwise.cu", OPERATIONS},
-    {"sum.cu", OPERATIONS},
-    {"convert.cu", COPY},
-    {"pack.cu", COPY},
-    {"transpose.cu", "types.cuh", "params.h"},
-    {"reduce.cu", "types.cuh", "params.h"},
-    {"scaled.cu", "amax.cuh", "types.cuh", "params.h"},
-    {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "activation.cuh", "codes.h"},
-    {"formula_reduce.cu", FORMULA_REDUCE}};
+static const char *const families[][MAX_INCLUDED] = {{"pass.cu", EPILOGUE},
+                                                     {"gemm_plain.cu", EPILOGUE},
+                                                     {"gemm_sm80.cu", EPILOGUE},
+                                                     {"gemm_sm90.cu", EPILOGUE, SM90},
+                                                     {"gemm_small.cu", EPILOGUE},
+                                                     {"elementwise.cu", OPERATIONS},
+                                                     {"sum.cu", OPERATIONS},
+                                                     {"convert.cu", COPY},
+                                                     {"pack.cu", COPY},
+                                                     {"transpose.cu", "types.cuh", "params.h"},
+                                                     {"reduce.cu", "types.cuh", "params.h"},
+                                                     {"scaled.cu", "amax.cuh", "types.cuh", "params.h"},
+                                                     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE,
+                                                      "formula.cuh", "trig.cuh", "activation.cuh", "codes.h"},
+                                                     {"formula_reduce.cu", FORMULA_REDUCE}};
 
 static int needs(const char *const *family, const char *name) {
     int i;

@@ -1,5 +1,5 @@
 /* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
-   where the formula has reductions. Not in gemmepi.h yet, as no route runs formulas. */
+   where the formula has reductions. */
 #ifndef GEMMEPI_PRODUCT_PARTS_FORMULA_PASS_H
 #define GEMMEPI_PRODUCT_PARTS_FORMULA_PASS_H
 
@@ -55,6 +55,12 @@ typedef struct gemmepi__formula_pass {
     double bytes;         /* moved */
 } gemmepi__formula_pass;
 
+/* What a plan has of it. */
+typedef struct gemmepi__formula_step {
+    gemmepi__formula_pass pass;
+    size_t product_bytes; /* of v in workspace; 0: there is none */
+} gemmepi__formula_step;
+
 /* >>extents */
 
 /* Columns of the wider of a formula's widths, and units of a row. */
@@ -73,7 +79,7 @@ static int gemmepi__is_reduced(const gemmepi__formula_operand *operand) {
 }
 
 static gemmepi__reduction_op gemmepi__op_of(const gemmepi__formula_operand *operand) {
-    return (int)gemmepi__reductions[operand->reduction].op;
+    return gemmepi__reductions[operand->reduction].op;
 }
 
 /* Bytes of a state, as formula_reduce.cuh has it. */
@@ -246,6 +252,7 @@ static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i,
     to->stride = from->batch_stride;
     to->row_period = from->row_period;
     to->column_period = from->column_period;
+    to->scale_stride = from->scale_stride;
 }
 
 static void gemmepi__place_source(const gemmepi__placed_formula *placed,

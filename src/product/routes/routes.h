@@ -8,6 +8,9 @@
 #include "../estimate.h"
 #include "plain.h"
 #include "split.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "../parts/formula_pass.h"
+#endif
 
 /* Without a rule it takes every problem, without enumerate it is never chosen. There is nothing to destroy: kernels are the
    context's. */
@@ -42,6 +45,9 @@ typedef struct gemmepi__routed_plan {
         gemmepi__plain plain;
         gemmepi__fused fused;
         gemmepi__sums empty;
+#ifndef GEMMEPI_NO_FORMULA
+        gemmepi__formula_step formula;
+#endif
     } built;
 } gemmepi__routed_plan;
 

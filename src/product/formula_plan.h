@@ -1,0 +1,214 @@
+/* Products with a formula on a GPU: v by a plan of its own, into workspace in the accumulator's type, and the formula over it
+   (parts/formula_pass.h). The plan of v takes alpha, beta, C and the scales of A and B. */
+#ifndef GEMMEPI_PRODUCT_FORMULA_PLAN_H
+#define GEMMEPI_PRODUCT_FORMULA_PLAN_H
+
+#include "choose.h"
+#include "parts/formula_pass.h"
+
+/* Of plan.h and run.h, which have this one. */
+static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__matmul_plan **result);
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
+                                             const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream);
+static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_plan *plan);
+static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan);
+
+/* >>building */
+
+static int64_t gemmepi__bytes_of_product(const gemmepi__problem *v) {
+    const gemmepi__view *view = &v->views[GEMMEPI__D];
+    int64_t elements = gemmepi__offset(v->batch, view->batch_stride, 0);
+    return elements < 0 ? -1 : elements * (view->bits / 8);
+}
+
+/* The product that is v. */
+static gemmepi__problem gemmepi__problem_of_v(const gemmepi__problem *problem) {
+    gemmepi__problem v = gemmepi__bare_problem(problem);
+    v.views[GEMMEPI__C] = problem->views[GEMMEPI__C];
+    v.views[GEMMEPI__SCALE_C] = problem->views[GEMMEPI__SCALE_C];
+    v.views[GEMMEPI__D].written = 1;
+    v.views[GEMMEPI__D].transposed = 0;
+    v.views[GEMMEPI__D].bytes = gemmepi__bytes_of_product(&v);
+    v.flags |= GEMMEPI__MAKES_V;
+    v.formula = NULL;
+    gemmepi__list_operands(&v);
+    return v;
+}
+
+static gemmepi__formula_source gemmepi__v_as_source(const gemmepi__problem *problem,
+                                                    const gemmepi__problem *v) {
+    gemmepi__formula_source source;
+    memset(&source, 0, sizeof source);
+    source.applied = 1;
+    source.invariant = gemmepi__is_invariant(problem);
+    source.alignment = problem->alignment;
+    source.dtype = problem->accumulator;
+    source.ld = v->views[GEMMEPI__D].ld;
+    source.batch_stride = v->views[GEMMEPI__D].batch_stride;
+    return source;
+}
+
+static gemmepi_status gemmepi__build_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v,
+                                       gemmepi__formula_step *step) {
+    int64_t bytes = v->views[GEMMEPI__D].bytes;
+    if (!plan->problem.formula->placed.formula->reads_value || gemmepi__is_empty(v))
+        return GEMMEPI_OK;
+    if (bytes < 0 || (int64_t)(size_t)bytes != bytes)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product does not fit into memory");
+    step->product_bytes = (size_t)bytes;
+    return gemmepi__build_plan(plan->base.context, v, &plan->v);
+}
+
+/* Which route a user is told: that of v where it is PLAIN, else SPLIT, which is what a product and a pass are. */
+static gemmepi_route gemmepi__route_with_formula(const gemmepi__matmul_plan *plan) {
+    if (gemmepi__is_empty(&plan->problem))
+        return GEMMEPI_ROUTE_EMPTY;
+    return plan->v && plan->v->route->id == GEMMEPI_ROUTE_PLAIN ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_SPLIT;
+}
+
+static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
+
+/* The plan of a problem with a formula, on a GPU. */
+static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+    gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
+    gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, &v);
+    gemmepi__entry entry;
+    gemmepi_status status;
+    memset(step, 0, sizeof *step);
+    status = gemmepi__build_v(plan, &v, step);
+    plan->route = gemmepi__formula_route_of(gemmepi__route_with_formula(plan));
+    if (!status)
+        status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    gemmepi__lock(&context->build_lock);
+    status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
+    gemmepi__unlock(&context->build_lock);
+    gemmepi__leave_relaxed(context, &entry);
+    plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
+                           gemmepi__round_up(step->pass.state_bytes, 256) +
+                           (plan->v ? plan->v->workspace_size : 0);
+    plan->is_measured = plan->v && plan->v->is_measured;
+    return status;
+}
+
+/* >>running */
+
+/* The operands in the formula's order, D at RESULT. */
+typedef struct gemmepi__formula_pointers {
+    void *operands[GEMMEPI__FORMULA_PLACES];
+    const float *scales[GEMMEPI__FORMULA_PLACES];
+    void *amax[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_pointers;
+
+static void gemmepi__point_formula(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   gemmepi__formula_pointers *to) {
+    const gemmepi__formula *formula = problem->formula->placed.formula;
+    int i;
+    memset(to, 0, sizeof *to);
+    for (i = 0; i < formula->operand_count; i++) {
+        const void *number = &arguments->numbers[i];
+        if (formula->operands[i].kind == GEMMEPI_NUMBER)
+            memcpy(&to->operands[i], &number, sizeof number);
+        else
+            to->operands[i] = arguments->operands[i];
+        to->scales[i] = arguments->operand_scales ? arguments->operand_scales[i] : NULL;
+        to->amax[i] = arguments->operand_amax ? arguments->operand_amax[i] : NULL;
+    }
+    to->operands[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__D];
+    to->scales[GEMMEPI__RESULT] = (const float *)arguments->pointers[GEMMEPI__SCALE_D];
+    to->amax[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__AMAX_D];
+}
+
+static gemmepi_status gemmepi__run_v(const gemmepi__matmul_plan *v, const gemmepi__arguments *arguments,
+                                     void *product, char *rest, gemmepi_stream stream) {
+    gemmepi__arguments own = *arguments;
+    gemmepi_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.workspace = rest;
+    args.workspace_size = v->workspace_size;
+    own.pointers[GEMMEPI__D] = product;
+    own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+    return gemmepi__run_on_device(v, &args, &own, stream);
+}
+
+static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
+                                                const gemmepi__arguments *arguments, char *workspace,
+                                                gemmepi_stream stream) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    char *states = gemmepi__past(workspace, step->product_bytes);
+    gemmepi__formula_pointers pointers;
+    gemmepi__formula_run run;
+    gemmepi_status status = GEMMEPI_OK;
+    if (plan->v)
+        status = gemmepi__run_v(plan->v, arguments, workspace, gemmepi__past(states, step->pass.state_bytes),
+                                stream);
+    if (status)
+        return status;
+    gemmepi__point_formula(&plan->problem, arguments, &pointers);
+    memset(&run, 0, sizeof run);
+    run.value = workspace;
+    run.alpha = 1;
+    run.operands = pointers.operands;
+    run.scales = pointers.scales;
+    run.amax = pointers.amax;
+    run.states = states;
+    return gemmepi__run_formula_pass(plan->base.context, &step->pass, &run, stream);
+}
+
+/* >>in words */
+
+static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    int i;
+    details->launches = 0;
+    if (plan->v) {
+        const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+        v->route->describe(v, details);
+    } else {
+        memcpy(details->kernel, step->pass.launch.function ? step->pass.launch.name : step->pass.finish.name,
+               sizeof details->kernel);
+    }
+    details->launches += (step->pass.launch.function != NULL) + (step->pass.finish.function != NULL);
+    for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+        details->launches += step->pass.amax[i] != 0;
+}
+
+static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel,
+                                     gemmepi__text *text) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    if (plan->v) {
+        const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+        gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n",
+                        plan->problem.formula->placed.formula->names +
+                            plan->problem.formula->placed.formula->value_name,
+                        gemmepi__dtype((gemmepi_dtype)plan->problem.accumulator)->name,
+                        gemmepi__route_names[v->route->id]);
+        v->route->explain(v, kernel, text);
+    }
+    gemmepi__explain_formula_pass(text, &step->pass, "");
+}
+
+/* >>rows beside those of gemmepi__routes: chosen by their plan's v */
+
+static const gemmepi__route gemmepi__formula_routes[] = {
+    {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+     gemmepi__formula_explain},
+    {GEMMEPI_ROUTE_PLAIN, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+     gemmepi__formula_explain},
+    {GEMMEPI_ROUTE_EMPTY, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+     gemmepi__formula_explain},
+};
+
+static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id) {
+    const gemmepi__route *row = gemmepi__formula_routes;
+    while (row->id != id)
+        row++;
+    return row;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* sin and cos of formulas, src/kernels/trig.cuh compiled for the host, against the C library's in long double: random numbers of all
+   exponents, multiples of pi/2 and what lies beside them, and what is no number. */
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "test.h"
+
+#define __device__
+#define __constant__
+#define GEMMEPI_HAS_FUNCTIONS
+typedef uint32_t u32;
+typedef unsigned long long u64;
+
+static uint32_t __float_as_uint(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static long long __double_as_longlong(double x) {
+    long long bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static u64 __umul64hi(u64 x, u64 y) { /* by halves */
+    u64 a = x >> 32, b = x & 0xffffffff, c = y >> 32, d = y & 0xffffffff;
+    u64 middle = a * d + (b * d >> 32), other = b * c + (middle & 0xffffffff);
+    return a * c + (middle >> 32) + (other >> 32);
+}
+
+#include "kernels/trig.cuh"
+
+static uint64_t state = 1;
+
+static uint64_t random_bits() {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state ^ state >> 29;
+}
+
+/* By how many units in the last place of a type with so many bits, and no exponent below `least`, the result is off. */
+static double units_off(long double exact, double got, int bits, int least) {
+    int exponent;
+    frexpl(exact, &exponent);
+    return (double)(fabsl(got - exact) / ldexpl(1, (exponent < least ? least : exponent) - bits));
+}
+
+template <class A> static void check(A x, int bits, int least) {
+    double of_sin = units_off(sinl(x), (double)formula_sin(x), bits, least);
+    double of_cos = units_off(cosl(x), (double)formula_cos(x), bits, least);
+    CHECK(of_sin <= 1.75, "sin(%a) is %a, %g units off", (double)x, (double)formula_sin(x), of_sin);
+    CHECK(of_cos <= 1.75, "cos(%a) is %a, %g units off", (double)x, (double)formula_cos(x), of_cos);
+}
+
+static void numbers_of_32_bits_are_less_than_two_units_off() {
+    for (int i = 0; i < 1000000; i++) {
+        uint32_t bits = (uint32_t)(random_bits() >> 32);
+        float x;
+        if (i % 2) /* between 2^-12 and 2^20 */
+            bits = (bits & 0x807fffff) | (uint32_t)(115 + random_bits() % 32) << 23;
+        memcpy(&x, &bits, sizeof x);
+        if (x - x == 0)
+            check(x, 24, -125);
+    }
+}
+
+static void numbers_of_64_bits_are_less_than_two_units_off() {
+    for (int i = 0; i < 1000000; i++) {
+        uint64_t bits = random_bits() ^ random_bits() << 20;
+        double x;
+        if (i % 2)
+            bits = (bits & 0x800fffffffffffffu) | (1003 + random_bits() % 62) << 52;
+        memcpy(&x, &bits, sizeof x);
+        if (x - x == 0 && fabs(x) < 1e18) /* as far as the C library's are known to be right in long double */
+            check(x, 53, -1021);
+    }
+}
+
+static void beside_multiples_of_a_quarter_the_rest_is_exact() {
+    for (int i = 1; i < 200000; i++) {
+        double x = i * 1.5707963267948966;
+        float y = (float)x;
+        check(x, 53, -1021);
+        check(nextafter(x, 0.0), 53, -1021);
+        check(y, 24, -125);
+        check(nextafterf(y, 1e9f), 24, -125);
+    }
+    /* the double that lies nearest to a multiple of pi/2, and what its cosine is */
+    CHECK(fabs(formula_cos(6381956970095103.0 * ldexp(1, 797)) + 4.68716592425462761112e-19) < 1e-34, "%.20g",
+          formula_cos(6381956970095103.0 * ldexp(1, 797)));
+}
+
+static void what_is_no_number_gives_nan_and_zero_keeps_its_sign() {
+    CHECK(std::isnan(formula_sin(HUGE_VAL)) && std::isnan(formula_cos(-HUGE_VAL)) &&
+              std::isnan(formula_sin(NAN)) && std::isnan((double)formula_sin(-HUGE_VALF)) &&
+              std::isnan((double)formula_cos(HUGE_VALF)),
+          "a number came of none");
+    CHECK(std::signbit(formula_sin(-0.0)) && !std::signbit(formula_sin(0.0)) &&
+              std::signbit(formula_sin(-0.0f)),
+          "a zero lost its sign");
+    CHECK(formula_cos(0.0) == 1 && formula_cos(-0.0f) == 1, "cos(0) is not 1");
+}
+
+int main() {
+    RUN(numbers_of_32_bits_are_less_than_two_units_off);
+    RUN(numbers_of_64_bits_are_less_than_two_units_off);
+    RUN(beside_multiples_of_a_quarter_the_rest_is_exact);
+    RUN(what_is_no_number_gives_nan_and_zero_keeps_its_sign);
+    return test_finish();
+}
