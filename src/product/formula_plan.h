@@ -6,15 +6,6 @@
 #include "choose.h"
 #include "parts/formula_pass.h"
 
-/* Of plan.h and run.h, which have this one. */
-static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
-                                          gemmepi__matmul_plan **result);
-static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-                                             const gemmepi_matmul_args *args,
-                                             const gemmepi__arguments *arguments, gemmepi_stream stream);
-static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_plan *plan);
-static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan);
-
 /* >>building */
 
 static int64_t gemmepi__bytes_of_product(const gemmepi__problem *v) {
@@ -50,15 +41,15 @@ static gemmepi__formula_source gemmepi__v_as_source(const gemmepi__problem *prob
     return source;
 }
 
-static gemmepi_status gemmepi__build_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v,
-                                       gemmepi__formula_step *step) {
+static int gemmepi__wants_v(const gemmepi__problem *problem) {
+    return problem->formula->placed.formula->reads_value && !gemmepi__is_empty(problem);
+}
+
+static gemmepi_status gemmepi__check_size_of_v(const gemmepi__problem *v) {
     int64_t bytes = v->views[GEMMEPI__D].bytes;
-    if (!plan->problem.formula->placed.formula->reads_value || gemmepi__is_empty(v))
-        return GEMMEPI_OK;
     if (bytes < 0 || (int64_t)(size_t)bytes != bytes)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the product does not fit into memory");
-    step->product_bytes = (size_t)bytes;
-    return gemmepi__build_plan(plan->base.context, v, &plan->v);
+    return GEMMEPI_OK;
 }
 
 /* Which route a user is told: that of v where it is PLAIN, else SPLIT, which is what a product and a pass are. */
@@ -70,21 +61,18 @@ static gemmepi_route gemmepi__route_with_formula(const gemmepi__matmul_plan *pla
 
 static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
 
-/* The plan of a problem with a formula, on a GPU. */
-static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
+/* The pass of a plan whose v, if there is one, is of this problem and built. */
+static gemmepi_status gemmepi__build_formula_step(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
     gemmepi_context *context = plan->base.context;
     gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
-    gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
-    gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, &v);
+    gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, v);
     gemmepi__entry entry;
-    gemmepi_status status;
-    memset(step, 0, sizeof *step);
-    status = gemmepi__build_v(plan, &v, step);
-    plan->route = gemmepi__formula_route_of(gemmepi__route_with_formula(plan));
-    if (!status)
-        status = gemmepi__enter_relaxed(context, &entry);
+    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
+    plan->route = gemmepi__formula_route_of(gemmepi__route_with_formula(plan));
+    memset(step, 0, sizeof *step);
+    step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
     gemmepi__lock(&context->build_lock);
     status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
     gemmepi__unlock(&context->build_lock);
@@ -124,39 +112,36 @@ static void gemmepi__point_formula(const gemmepi__problem *problem, const gemmep
     to->amax[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__AMAX_D];
 }
 
-static gemmepi_status gemmepi__run_v(const gemmepi__matmul_plan *v, const gemmepi__arguments *arguments,
-                                     void *product, char *rest, gemmepi_stream stream) {
-    gemmepi__arguments own = *arguments;
-    gemmepi_matmul_args args;
-    memset(&args, 0, sizeof args);
-    args.workspace = rest;
-    args.workspace_size = v->workspace_size;
-    own.pointers[GEMMEPI__D] = product;
-    own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
-    return gemmepi__run_on_device(v, &args, &own, stream);
+/* Where v and the states of reductions lie in workspace, and what is left to the plan of v. */
+typedef struct gemmepi__formula_parts {
+    char *v, *states, *rest;
+} gemmepi__formula_parts;
+
+static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_plan *plan, char *workspace) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    gemmepi__formula_parts parts;
+    parts.v = workspace;
+    parts.states = gemmepi__past(workspace, step->product_bytes);
+    parts.rest = gemmepi__past(parts.states, step->pass.state_bytes);
+    return parts;
 }
 
+/* The pass, once v is there (run.h). */
 static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
                                                 const gemmepi__arguments *arguments, char *workspace,
                                                 gemmepi_stream stream) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-    char *states = gemmepi__past(workspace, step->product_bytes);
+    gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
     gemmepi__formula_pointers pointers;
     gemmepi__formula_run run;
-    gemmepi_status status = GEMMEPI_OK;
-    if (plan->v)
-        status = gemmepi__run_v(plan->v, arguments, workspace, gemmepi__past(states, step->pass.state_bytes),
-                                stream);
-    if (status)
-        return status;
     gemmepi__point_formula(&plan->problem, arguments, &pointers);
     memset(&run, 0, sizeof run);
-    run.value = workspace;
+    run.value = parts.v;
     run.alpha = 1;
     run.operands = pointers.operands;
     run.scales = pointers.scales;
     run.amax = pointers.amax;
-    run.states = states;
+    run.states = parts.states;
     return gemmepi__run_formula_pass(plan->base.context, &step->pass, &run, stream);
 }
 

@@ -31,4 +31,12 @@ typedef struct gemmepi__matmul_plan {
     gemmepi__atomic_pointer *scaled_place;
 } gemmepi__matmul_plan;
 
+/* The plan that stands for this one now. */
+static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_plan *plan) {
+    const gemmepi__matmul_plan *next;
+    while ((next = (const gemmepi__matmul_plan *)gemmepi__load_pointer(plan->replacement_place)) != NULL)
+        plan = next;
+    return plan;
+}
+
 #endif

@@ -172,10 +172,18 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
     return plan;
 }
 
+static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
+                                          gemmepi__matmul_plan **result);
+
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
 #ifndef GEMMEPI_NO_FORMULA
-    if (plan->problem.formula)
-        return gemmepi__build_formula_plan(plan);
+    if (plan->problem.formula) {
+        gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
+        gemmepi_status status = gemmepi__check_size_of_v(&v);
+        if (!status && gemmepi__wants_v(&plan->problem))
+            status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
+        return status ? status : gemmepi__build_formula_step(plan, &v);
+    }
 #endif
     return gemmepi__choose_on_device(plan, NULL);
 }

@@ -19,6 +19,33 @@ static gemmepi__stream_key gemmepi__key_of_plan(const gemmepi__matmul_plan *plan
     return plan->v ? gemmepi__key_beside(stream) : gemmepi__key_of_stream(stream);
 }
 
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
+                                             const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream);
+
+/* Launches what the plan's route has built, behind what makes its v. */
+static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
+                                         const gemmepi__arguments *arguments, char *workspace,
+                                         gemmepi_stream stream) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->v) {
+        gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
+        gemmepi__arguments own = *arguments;
+        gemmepi_matmul_args args;
+        gemmepi_status status;
+        memset(&args, 0, sizeof args);
+        args.workspace = parts.rest;
+        args.workspace_size = plan->v->workspace_size;
+        own.pointers[GEMMEPI__D] = parts.v;
+        own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+        status = gemmepi__run_on_device(plan->v, &args, &own, stream);
+        if (status)
+            return status;
+    }
+#endif
+    return plan->route->run(plan, arguments, workspace, stream);
+}
+
 static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
                                                const gemmepi__arguments *arguments, gemmepi_stream stream) {
     gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_plan(plan, stream),
@@ -26,7 +53,7 @@ static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
-    status = plan->route->run(plan, arguments, (char *)(uintptr_t)block->address, stream);
+    status = gemmepi__run_route(plan, arguments, (char *)(uintptr_t)block->address, stream);
     gemmepi__give_block(block);
     return status;
 }
@@ -35,7 +62,7 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, con
                                            const gemmepi__arguments *arguments, gemmepi_stream stream) {
     gemmepi_status status;
     if (plan->workspace_size == 0)
-        return plan->route->run(plan, arguments, NULL, stream);
+        return gemmepi__run_route(plan, arguments, NULL, stream);
     if (!args->workspace)
         return gemmepi__launch_in_block(plan, arguments, stream);
     status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
@@ -46,15 +73,7 @@ static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, con
         status = gemmepi__check_formula_workspace(&plan->problem, arguments, args->workspace,
                                                   plan->workspace_size);
 #endif
-    return status ? status : plan->route->run(plan, arguments, (char *)args->workspace, stream);
-}
-
-/* The plan that stands for this one now. */
-static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_plan *plan) {
-    const gemmepi__matmul_plan *next;
-    while ((next = (const gemmepi__matmul_plan *)gemmepi__load_pointer(plan->replacement_place)) != NULL)
-        plan = next;
-    return plan;
+    return status ? status : gemmepi__run_route(plan, arguments, (char *)args->workspace, stream);
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
