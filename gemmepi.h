@@ -7485,6 +7485,25 @@ typedef struct gemmepi__epilogue_params {
   int uses_c;
 } gemmepi__epilogue_params;
 
+/* An operand of a formula, in elements. Of a NUMBER there is the number alone. */
+typedef struct gemmepi__formula_place {
+  void *data; /* of a reduction: where tiles leave its states */
+  long long ld, stride;
+  long long row_period, column_period; /* 0: none */
+  const float *scale;
+  long long scale_stride; /* from one item's to the next */
+  void *amax; /* of the accumulator's type, 0 before the launch */
+  double number;
+} gemmepi__formula_place;
+
+/* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
+#define GEMMEPI__INSIDE_PLACES 12
+#if !defined(__CUDACC__) || GEMMEPI_FORMULA
+#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];
+#else
+#define GEMMEPI__PLACES
+#endif
+
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gemmepi__pass_params {
   gemmepi__epilogue_params epilogue;
@@ -7492,6 +7511,7 @@ typedef struct gemmepi__pass_params {
   long long part; /* elements from one part of the product to the next, of an item */
   int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+  GEMMEPI__PLACES
 } gemmepi__pass_params;
 
 /* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
@@ -7500,6 +7520,7 @@ typedef struct gemmepi__plain_params {
   gemmepi__kernel_matrix a, b;
   long long k;
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+  GEMMEPI__PLACES
 } gemmepi__plain_params;
 
 /* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
@@ -7546,6 +7567,7 @@ typedef struct gemmepi__sm90_params {
   long long sums_stride;
   int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+  GEMMEPI__PLACES
 } gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -7557,18 +7579,8 @@ typedef struct gemmepi__sm80_params {
   unsigned parts; /* IN_PARTS: of k, each of part_k but the last; D has parts * batch items */
   int k, part_k;
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+  GEMMEPI__PLACES
 } gemmepi__sm80_params;
-
-/* formula_pass.cu: an operand of a formula, in elements. Of a NUMBER there is the number alone. */
-typedef struct gemmepi__formula_place {
-  void *data; /* of a reduction: where tiles leave its states */
-  long long ld, stride;
-  long long row_period, column_period; /* 0: none */
-  const float *scale;
-  long long scale_stride; /* from one item's to the next */
-  void *amax; /* of the accumulator's type, 0 before the launch */
-  double number;
-} gemmepi__formula_place;
 
 #define GEMMEPI__FORMULA_PLACES 33 /* operands by their place, and D */
 
@@ -7699,6 +7711,8 @@ enum {
 #define GEMMEPI__ONLY_SUMS 0x80000000u
 /* Likewise: D is v, in workspace, and a formula follows. */
 #define GEMMEPI__MAKES_V 0x100000000ull
+/* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
+#define GEMMEPI__IS_INSIDE 0x200000000ull
 
 #define GEMMEPI__SCALE_OF(matrix) \
   (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
@@ -8804,6 +8818,7 @@ typedef struct gemmepi__arguments {
   const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
   int uses_c;
 #ifndef GEMMEPI_NO_FORMULA
+  const struct gemmepi__kept_formula *inside; /* the formula of a kernel's epilogue, NULL: it has none */
   void *const *operands; /* of a formula; set by gemmepi__take_formula_arguments, else undefined */
   const float *const *operand_scales;
   void *const *operand_amax;
@@ -9116,6 +9131,9 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
   if (status)
     return status;
   gemmepi__take_pointers(problem, args, arguments->pointers);
+#ifndef GEMMEPI_NO_FORMULA
+  arguments->inside = NULL;
+#endif
   arguments->alpha = 1;
   arguments->beta = 0;
   if (args->alpha && !on_device)
@@ -12586,15 +12604,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>DEVICE bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>DEVICE T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
 {"epilogue.cuh",
 {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix*extras,\nlong long item,long long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS\nstate.extras=extras;\n#endif\nstate.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\n"
-"state.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column+half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\nDEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\n"
-"long long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column+half*p.n),valid);\n}\n}\n}\n\n\ntemplate<int Number,class State>\nDEVICE Acc extra_of_row(const State&state,long long item,long long row,int valid){\nif constexpr(has_extra(Number)){\nconst gemmepi__kernel_matrix&x=state.extras[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\n"
-"DEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\n"
-"store_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\n",
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const Beside*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nstate.beside=beside;\n#endif\n"
+"state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column+half*p.n;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
+"DEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column+half*p.n),valid);\n}\n}\n}\n\n\ntemplate<int Number,class State>\nDEVICE Acc extra_of_row(const State&state,long long item,long long row,int valid){\nif constexpr(has_extra(Number)){\nconst gemmepi__kernel_matrix&x=state.beside[Number];\n"
+"return valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST&& !GEMMEPI_FORMULA){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\n"
+"else if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\n",
 "store<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\n"
-"gate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\n"
-"if(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column+half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column+half*p.n,valid,\nv[half]);\nelse\n"
-"store<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column+half*p.n,valid,v[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+"gate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n#else\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\n"
+"apply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column+half*p.n,valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n#endif\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\n"
+"keep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,column+half*p.n,valid,\nv[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column+half*p.n,valid,v[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
 "#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n"
@@ -12611,6 +12629,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "read.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>DEVICE void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i+1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>DEVICE void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nRun<T,2>pair={run.at[i],run.at[i+1]};\nif(ALIGNED&&valid>place(i+1)){\n*reinterpret_cast<Words<T,2> *>(to+place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i+1))\nto[place(i+1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\nDEVICE void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\n"
 "to_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\nDEVICE void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\n!GEMMEPI_INVARIANT&&LOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>DEVICE u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
 "DEVICE void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i+=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\nDEVICE bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\nDEVICE Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
+{"epilogue_inside.cuh",
+{
+"#line 1 \"src/kernels/epilogue_inside.cuh\"\n\n\n\n\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#ifndef GEMMEPI_FORMULA\n#define GEMMEPI_FORMULA 0\n#endif\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n#include \"formula_kinds.cuh\"\n\n\ntemplate<class Type>DEVICE auto taken(){\nif constexpr(SAME<Type,I32> ||SAME<Type,I64>)\nreturn Type();\nelse\nreturn Acc();\n}\ntemplate<class Type>using Taken=decltype(taken<Type>());\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\ntemplate<class Type>DEVICE void take_one(const Type*from,bool exists,Taken<Type>(&x)[RUN]){\nTaken<Type>one=0;\nif(exists){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\none=to_acc<Acc>(*from);\nelse\n"
+"one= *from;\n}\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<int Place,int Kind,class Type>\nDEVICE void load_operand(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,Taken<Type>(&x)[RUN]){\nconst gemmepi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type>(state.loaded_residual[member]),x);\nelse\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}else if constexpr(Kind==kind::NUMBER){\nAcc number=from_acc<Acc>(from.number);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=number;\n"
+"}else if constexpr(Kind==kind::SCALAR){\ntake_one(data,true,x);\n}else if constexpr(Kind==kind::PER_ROW){\ntake_one(data+at.row,at.valid>0,x);\n}else{\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\n"
+"outputs.name[member][i]=out.name[member];\nDEVICE void compute_element(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Operand_runs&runs,int i,\nAcc(&v)[HALVES][RUN],Output_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)(at.column+place(i)+member*p.n);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\nformula(in,out);\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n"
+"#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\n",
+"for(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,type>(p,state,of,saved,at,member,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                                                                               \\\nstore_at((type*)state.beside[place_].data+at.item*state.beside[place_].stride +at.row*state.beside[place_].ld+      \\\nat.column+member*p.n,                                                                                     \\\nat.valid,outputs.name[member]);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\n(void)runs,(void)outputs;\nFORMULA_INPUTS(INSIDE_LOAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,at,runs,i,v,outputs);\n"
+"FORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\n"
@@ -12621,7 +12648,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n"
 "#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\n"
 "constexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&BACKWARD?2:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\n"
-"constexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\nstruct Epilogue_state{\n#if GEMMEPI_EXTRAS\nconst gemmepi__kernel_matrix*extras;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+"constexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gemmepi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gemmepi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
@@ -12630,6 +12657,9 @@ static const gemmepi__source gemmepi__sources[] = {
 "*reinterpret_cast<uint4*>(at+word*16)=unit;\n}else if constexpr(per_word==1)\nstore_word_if(first<left_here,at+word*4,bits[j][0]);\nelse{\nu32 between=(u32)at>>1&1;\nint left_of_word=left_here -first-(int)between;\nu64 of_word=at+word*4+between*2;\nu32 here=__byte_perm(bits[j][0],next[j],between?0x5432:0x3210);\nstore_half_if(between&&word==0&&left_here>0,at,bits[j][0]);\nstore_word_if(left_of_word>=2,of_word,here);\nstore_half_if(left_of_word==1,of_word,here);\n}\n}\nline +=loaded*at_once;\n}\n}\n\n\ntemplate<class T>DEVICE Read<T>unstage_run(u32 from){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nu32 words[sizeof(T)*2];\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"ld.shared.v2.b32 {%0, %1}, [%2];\"\n: \"=r\"(words[2*i]),\"=r\"(words[2*i+1])\n: \"r\"(from ^(u32)i<<5)\n: \"memory\");\n}else{\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
 ": \"=r\"(words[0]),\"=r\"(words[1]),\"=r\"(words[2]),\"=r\"(words[3])\n: \"r\"(from)\n: \"memory\");\n}\nRead<T>read;\n",
 "memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gemmepi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gemmepi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
+{"formula_kinds.cuh",
+{
+"#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Sum;\ntypedef Choose<TENSOR_CORES,Compute,Sum>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int OCTET=8;\n"
@@ -12648,7 +12678,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "int row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nSum sums[OCTETS][OCTETS][2]={};\nTotal totals[OCTETS][OCTETS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+eighth,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\n"
 "chunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\n",
 "scales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++){\nint at=(row+i*OCTET+eighth)*RESULT_PITCH+column+j*OCTET+quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\n"
-"Epilogue_state state=begin_epilogue(p,params.extras,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+"Epilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
 {"pack.cu",
 {
 "#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\nDEVICE void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\nDEVICE void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\nDEVICE void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first+16,words+4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i+2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i+1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
@@ -12656,17 +12686,17 @@ static const gemmepi__source gemmepi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
-"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n"
-"}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\n"
-"gemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n"
-"}gemmepi__operation_params;\n\n\n",
-"typedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\n"
-"void*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\n"
+"long long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\n"
+"gemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\n"
+"gemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n",
+"}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\n"
+"void*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
 "DEVICE void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\nDEVICE void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
-"run_to_acc(run_of(read_run<ALIGNED>(from+part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*RUN;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n-column>=RUN?RUN:(int)(p.n-column);\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,params.extras,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\n"
+"run_to_acc(run_of(read_run<ALIGNED>(from+part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*RUN;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n-column>=RUN?RUN:(int)(p.n-column);\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\n"
 "Fetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first+=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nif(first+r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
@@ -12769,11 +12799,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "blockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
-"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n"
-"__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA left[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nleft[i]=i<valid?x[i]:A(0);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nat+=(double)left[0];\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=at!=at||at>other.at?at:other.at;\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\njoin({i<valid?x[i]:below_all<A>()});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\n"
-"template<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=mine!=mine||mine>its?mine:its;\nsum=sum*exp(mine -shift())+other.sum*exp(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>of_run=Max<A>::empty();\nof_run.add_run(x,columns,valid);\nLogsumexp run={of_run.at,0};\n#pragma unroll\nfor(int i=0;i<N;i++)\nrun.sum+=i<valid?exp(x[i]-run.shift()):A(0);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exp(state.most-joined.shift());\n"
-"for(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\n"
-"if constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\n",
+"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n"
+"__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA left[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nleft[i]=i<valid?x[i]:A(0);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nat+=(double)left[0];\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=at!=at||at>other.at?at:other.at;\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\njoin({i<valid?x[i]:below_all<A>()});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n"
+"__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=mine!=mine||mine>its?mine:its;\nsum=sum*exp(mine -shift())+other.sum*exp(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>of_run=Max<A>::empty();\nof_run.add_run(x,columns,valid);\nLogsumexp run={of_run.at,0};\n#pragma unroll\nfor(int i=0;i<N;i++)\nrun.sum+=i<valid?exp(x[i]-run.shift()):A(0);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exp(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\n"
+"joined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\n",
 "else if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"formula_run.cuh",
 {
@@ -12807,7 +12836,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "template<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\n"
 "multiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\nload_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\nDEVICE void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\nload_words(line_at(from,k),to[0][k],to[1][k]);\n}\n"
 "}\n\n\nDEVICE void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2+2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\ntemplate<class T>DEVICE u32 place_in_box(int half,int g){\n"
-"int row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gemmepi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,params.extras,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\n"
+"int row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gemmepi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\n"
 "int at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\n",
 "Acc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\n"
 "staged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\n"
@@ -12822,7 +12851,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "if(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\n"
 "gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint first_k=(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n);\n\nafter_launches_before();\n\n"
 "int x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\n",
-"int valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.extras,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\n"
+"int valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\n"
 "Acc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
@@ -12862,10 +12891,10 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,strip;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Strips>\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Strips][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\n"
 "if(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\nload_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<Strips;strip++){\nSums_of_box box=sums_of_box(sums[strip],rolls?0:i);\nNext_box next={strip +1<Strips||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<Strips?strip +1:0)*64,\nstrip +1<Strips?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+strip*64,rows.strip +strip,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.strip,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\n"
-"DEVICE void strip_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint strip=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+strip*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[STRIPS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.extras,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,strip,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\n"
+"DEVICE void strip_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint strip=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+strip*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[STRIPS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,strip,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\n"
 "store_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=PARTS>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\n"
 "Tile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint row=tile.m*TILE_M+first_strip*64+(int)(thread/32)*16;\n",
-"Masks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.extras,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"Masks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_BOX=B_LINES>TILE_COLUMNS?TILE_COLUMNS:B_LINES;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?HALVES_IN*tail_bytes<B_ROWS>((int)p.epilogue.n-tile.n*TILE_COLUMNS,TILE_COLUMNS):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
@@ -17016,6 +17045,260 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
     gemmepi__append(text, "  bias_grad: %d more launch%s, sums in a fixed order\n",
       sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
+/* A formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh): which it takes, the problem as such a kernel sees it, and
+ what it is given. Three operands may come where an epilogue has bias, aux and residual, whose ways of getting there are short. */
+
+#ifndef GEMMEPI_NO_FORMULA
+
+/* Operands by their number, -1: none. */
+typedef struct gemmepi__slots {
+  int bias, aux, residual;
+} gemmepi__slots;
+
+/* >>what is inside */
+
+/* Members of v and of D in a unit, and whether the epilogue has halves for them. */
+static int gemmepi__members_of_v(const gemmepi__formula *f) {
+  return f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1;
+}
+
+static int gemmepi__is_halved(const gemmepi__formula *f) {
+  return gemmepi__members_of_v(f) > 1 || f->operands[GEMMEPI__RESULT].members > 1;
+}
+
+/* Whether BACKWARD stands for the two members that D has: such an epilogue reads aux. */
+static int gemmepi__wants_aux(const gemmepi__formula *f) {
+  return f->operands[GEMMEPI__RESULT].members > 1;
+}
+
+/* What may come as a matrix or a vector of an epilogue does: the operand's element is one of these, and it is all of one piece. */
+static int gemmepi__fits_slot(const gemmepi__problem *problem, int i, int operand, int members) {
+  const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+  const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+  return o->used && !o->output && o->members == members && !place->scale &&
+     o->kind == (operand == GEMMEPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
+     gemmepi__side_types(problem, operand) >> o->dtype & 1;
+}
+
+/* The first operand that fits, but for two. */
+static int gemmepi__find_for_slot(const gemmepi__problem *problem, int operand, int members, int but) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  int i;
+  for (i = 0; i < f->operand_count; i++)
+    if (i != but && gemmepi__fits_slot(problem, i, operand, members))
+      return i;
+  return -1;
+}
+
+static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  int v = gemmepi__members_of_v(f), d = f->operands[GEMMEPI__RESULT].members;
+  int saved = gemmepi__wants_aux(f) && v == 1 ? 2 : 1;
+  gemmepi__slots slots;
+  slots.bias = gemmepi__find_for_slot(problem, GEMMEPI__BIAS, v, -1);
+  slots.aux = gemmepi__wants_aux(f) ? gemmepi__find_for_slot(problem, GEMMEPI__AUX, saved, -1) : -1;
+  slots.residual = gemmepi__find_for_slot(problem, GEMMEPI__RESIDUAL, d, slots.aux);
+  if (v == 1 && d == 1) /* a second matrix */
+    slots.aux = gemmepi__find_for_slot(problem, GEMMEPI__AUX, 1, slots.residual);
+  if (slots.residual < 0 && v == 1 && d == 1)
+    slots.aux = -1;
+  return slots;
+}
+
+/* Why no kernel that has an epilogue takes an operand, or NULL. */
+static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *problem, int i) {
+  const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+  const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+  if (!o->used)
+    return NULL;
+  if (o->output && o->reduction)
+    return "its reductions go over more than a tile has";
+  if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
+    return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
+  if (place->row_period || place->column_period)
+    return "tables that repeat are read by the pass";
+  return NULL;
+}
+
+/* Why no kernel that has an epilogue takes the formula, or NULL. */
+static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  const char *reason = NULL;
+  int i;
+  if (f->operand_count > GEMMEPI__INSIDE_PLACES)
+    return "it has more than 12 operands";
+  if (!f->reads_value || !gemmepi__stores_d(problem->formula))
+    return "it does not read v, or stores no D";
+  if (f->has_halves && (f->mode == GEMMEPI__EVEN_ODD || f->group))
+    return "its halves are every second column, or of groups of columns, which do not meet in a thread";
+  if (f->indices >> GEMMEPI__INDEX_DEPTH & 1)
+    return "it reads depth";
+  for (i = 0; i < f->operand_count && !reason; i++)
+    reason = gemmepi__operand_is_not_inside(problem, i);
+  if (!reason && gemmepi__wants_aux(f) && gemmepi__slots_of(problem).aux < 0)
+    reason = "D is twice as wide as what is computed of v, and no operand is FULL and as wide as that";
+  return reason;
+}
+
+/* Cycles of a thread for an element, roughly: those of its operations and of operands that come from memory. */
+static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  gemmepi__slots slots = gemmepi__slots_of(problem);
+  double cycles = 0;
+  int i;
+  for (i = 0; i < f->node_count; i++)
+    if (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
+      cycles += gemmepi__activations[f->nodes[i].place].cycles;
+    else if (f->nodes[i].op >= GEMMEPI__LEAVES)
+      cycles += 2;
+  for (i = 0; i < f->operand_count; i++)
+    if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux && i != slots.residual)
+      cycles += 20 * f->operands[i].members;
+  return cycles;
+}
+
+/* >>the problem as a kernel sees it */
+
+static void gemmepi__take_slot(gemmepi__problem *problem, int operand, int i, uint64_t flag) {
+  gemmepi__view *view = &problem->views[operand];
+  if (i < 0)
+    return;
+  *view = problem->formula->views[i];
+  view->alignment = problem->alignment > view->alignment ? problem->alignment : view->alignment;
+  problem->epilogue |= flag;
+}
+
+/* Of a problem whose formula gemmepi__not_inside lets pass. Its epilogue says where operands are; what is computed is the formula. */
+static gemmepi__problem gemmepi__problem_inside(const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  gemmepi__slots slots = gemmepi__slots_of(problem);
+  gemmepi__problem inside = *problem;
+  inside.flags |= GEMMEPI__IS_INSIDE;
+  if (gemmepi__is_halved(f))
+    inside.epilogue |= GEMMEPI_GATED;
+  if (gemmepi__is_halved(f) && gemmepi__wants_aux(f) && gemmepi__members_of_v(f) > 1)
+    inside.epilogue |= GEMMEPI_UPSTREAM;
+  gemmepi__take_slot(&inside, GEMMEPI__BIAS, slots.bias, GEMMEPI_BIAS);
+  gemmepi__take_slot(&inside, GEMMEPI__AUX, slots.aux, GEMMEPI_BACKWARD);
+  gemmepi__take_slot(&inside, GEMMEPI__RESIDUAL, slots.residual, GEMMEPI_RESIDUAL);
+  gemmepi__list_operands(&inside);
+  return inside;
+}
+
+/* Whether runs of eight of all operands that have no slot begin at whole units. */
+static int gemmepi__inside_is_aligned(const gemmepi__problem *problem, int (*is_aligned)(const gemmepi__problem *problem,
+  const gemmepi__view *view)) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  int i;
+  for (i = 0; i < f->operand_count; i++) {
+    gemmepi__view view = problem->formula->views[i];
+    view.alignment = problem->alignment;
+    if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN && !is_aligned(problem, &view))
+      return 0;
+  }
+  return !f->has_halves || gemmepi__half_columns(problem) % 8 == 0;
+}
+
+/* >>text */
+
+/* What an epilogue's defines have besides. */
+static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  gemmepi__slots slots = gemmepi__slots_of(problem);
+  unsigned scaled = 0;
+  int i;
+  for (i = 0; i < f->operand_count; i++)
+    scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
+  gemmepi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
+    slots.bias, slots.aux);
+  gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", slots.residual, scaled);
+}
+
+/* The formula's code, behind the defines. */
+static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  const gemmepi__dtype_row *d = gemmepi__dtype((gemmepi_dtype)f->d);
+  int is_small = problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->batch <= INT_MAX;
+  gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
+    gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
+  gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
+  gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
+  gemmepi__emit_formula(text, f);
+}
+
+/* A kernel by its prologue and, with a formula, the formula's code behind it. */
+typedef gemmepi_status (*gemmepi__kernel_getter)(gemmepi_context *context, const char *file,
+  const char *prologue, const char *entry, gemmepi__launch *launch);
+
+static gemmepi_status gemmepi__get_kernel_inside(gemmepi_context *context, const gemmepi__problem *problem,
+  const char *file, const char *prologue, const char *entry, gemmepi__kernel_getter get, gemmepi__launch *launch) {
+  size_t before = strlen(prologue);
+  gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
+  gemmepi_status status;
+  char *data;
+  if (context->only_measures)
+    return GEMMEPI_OK;
+  gemmepi__append_inside_code(&counted, problem);
+  data = (char *)gemmepi__new(&context->allocator, before + counted.length + 1);
+  if (!data)
+    return GEMMEPI_OUT_OF_MEMORY;
+  memcpy(data, prologue, before);
+  text = gemmepi__text_in(data + before, counted.length + 1);
+  gemmepi__append_inside_code(&text, problem);
+  status = get(context, file, data, entry, launch);
+  gemmepi__delete(&context->allocator, data);
+  return status;
+}
+
+/* >>operands */
+
+/* All but pointers and numbers. */
+static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formula_place *places) {
+  const gemmepi__placed_formula *placed = &problem->formula->placed;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++) {
+    if (placed->formula->operands[i].kind == GEMMEPI_FULL)
+      places[i].ld = placed->operands[i].ld;
+    places[i].stride = placed->operands[i].batch_stride;
+  }
+}
+
+static void gemmepi__point_places(const gemmepi__arguments *arguments, gemmepi__formula_place *places) {
+  const gemmepi__placed_formula *placed = &arguments->inside->placed;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++) {
+    places[i].number = arguments->numbers[i];
+    if (placed->formula->operands[i].kind != GEMMEPI_NUMBER)
+      places[i].data = arguments->operands[i];
+    if (placed->operands[i].scale && placed->formula->operands[i].used)
+      places[i].scale = arguments->operand_scales[i];
+  }
+}
+
+/* A run's arguments as the kernel's problem has them. */
+static void gemmepi__point_inside(const gemmepi__problem *problem, const gemmepi__slots *slots, gemmepi__arguments *arguments) {
+  arguments->inside = problem->formula;
+  if (slots->bias >= 0)
+    arguments->pointers[GEMMEPI__BIAS] = arguments->operands[slots->bias];
+  if (slots->aux >= 0)
+    arguments->pointers[GEMMEPI__AUX] = arguments->operands[slots->aux];
+  if (slots->residual >= 0)
+    arguments->pointers[GEMMEPI__RESIDUAL] = arguments->operands[slots->residual];
+}
+#endif
+
+/* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
+static gemmepi_status gemmepi__get_product_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+  const char *file, const char *prologue, const char *entry, gemmepi__launch *launch) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return gemmepi__get_kernel_inside(context, problem, file, prologue, entry, gemmepi__get_waiting_kernel, launch);
+#else
+  (void)problem;
+#endif
+  return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
+}
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
 
 /* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
@@ -17106,6 +17389,10 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
  where it cancels the activation, and in sums of few values (where m may not decide, in all sums). */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return !problem->formula->placed.formula->is_short;
+#endif
   return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
      gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
      (gemmepi__has(problem, GEMMEPI_BGRAD) && (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
@@ -17137,6 +17424,8 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
   for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
     if (gemmepi__has_operand(problem, operand))
       gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
+  if (problem->formula)
+    gemmepi__append(&text, "_formula");
   return data;
 }
 
@@ -17167,6 +17456,10 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
   if (gemmepi__extras(problem))
     gemmepi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gemmepi__extras(problem));
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    gemmepi__append_inside_defines(text, problem);
+#endif
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -17191,6 +17484,10 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
     if (gemmepi__has_operand(problem, operand) && gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
       !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
       return 0;
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return gemmepi__inside_is_aligned(problem, gemmepi__runs_are_aligned);
+#endif
   return 1;
 }
 
@@ -17204,7 +17501,7 @@ static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *
 
 /* All but pointers, scalars and tiles. */
 static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params,
-  gemmepi__kernel_matrix *extras) {
+  gemmepi__kernel_matrix *extras, gemmepi__formula_place *places) {
   const gemmepi__view *views = problem->views;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
@@ -17217,6 +17514,12 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
   params->parameter = problem->parameter;
   params->m = problem->m;
   params->n = gemmepi__half_columns(problem);
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    gemmepi__fill_places(problem, places);
+#else
+  (void)places;
+#endif
 }
 
 /* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
@@ -17230,7 +17533,7 @@ static gemmepi_status gemmepi__lay_out_tiles(const gemmepi__problem *problem, in
   launch->blocks = (unsigned)tiles;
   launch->threads_x = (unsigned)threads;
   launch->threads_y = 1;
-  gemmepi__fill_epilogue(problem, &params->epilogue, params->extras);
+  gemmepi__fill_epilogue(problem, &params->epilogue, params->extras, params->places);
   params->epilogue.row_tiles = (unsigned)rows;
   params->epilogue.column_tiles = (unsigned)columns;
   params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
@@ -17241,7 +17544,7 @@ static gemmepi_status gemmepi__lay_out_tiles(const gemmepi__problem *problem, in
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-  gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras) {
+  gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras, gemmepi__formula_place *places) {
   void *const *pointers = arguments->pointers;
   size_t i;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
@@ -17256,6 +17559,12 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
   params->alpha = applied ? 1 : arguments->alpha;
   params->beta = applied ? 0 : arguments->beta;
   params->uses_c = arguments->uses_c && !applied;
+#ifndef GEMMEPI_NO_FORMULA
+  if (arguments->inside)
+    gemmepi__point_places(arguments, places);
+#else
+  (void)places;
+#endif
   memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
   memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
@@ -17301,6 +17610,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
       memset(&bare.views[operand], 0, sizeof bare.views[operand]);
   bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
   bare.epilogue = GEMMEPI_NONE;
+  bare.formula = NULL;
   bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
   return bare;
 }
@@ -17382,7 +17692,7 @@ static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__pro
  has taken alpha, beta and C already */
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__view *product, int parts, int applied, gemmepi__pass *pass) {
-  char prologue[1024], words[160];
+  char prologue[1280], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
   int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
@@ -17390,7 +17700,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   if (status)
     return status;
   pass->applied = applied;
-  gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras);
+  gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras, pass->params.places);
   pass->params.product = gemmepi__kernel_matrix_of(product);
   pass->params.part = pass->params.product.stride;
   pass->params.product.stride *= parts;
@@ -17402,7 +17712,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   gemmepi__append_pass_defines(&text, problem, parts, applied);
   gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
     gemmepi__name_of_epilogue(problem, product->dtype, words));
-  return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
+  return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
 /* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
@@ -17458,7 +17768,7 @@ static double gemmepi__pass_microseconds(const gemmepi_context *context, const g
 static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
   const gemmepi__arguments *arguments, void *product, void *partials, gemmepi_stream stream) {
   gemmepi__pass_params params = pass->params;
-  gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras);
+  gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras, params.places);
   params.product.data = product;
   return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
@@ -17662,6 +17972,9 @@ typedef struct gemmepi__formula_pass {
 
 /* What a plan has of it. */
 typedef struct gemmepi__formula_step {
+  int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
+  gemmepi__slots slots; /* then: the operands of its epilogue */
+  const char *not_inside; /* else: why */
   gemmepi__formula_pass pass;
   size_t product_bytes; /* of v in workspace; 0: there is none */
 } gemmepi__formula_step;
@@ -18621,7 +18934,7 @@ static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
  same bits, only such gates do, and take no shape that does not. */
 static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
   uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
-  if (!sm90->applied || sm90->shape.parts > 1)
+  if (!sm90->applied || sm90->shape.parts > 1 || problem->formula)
     return 0;
   if (gemmepi__makes_gate_anew(problem) && sm90->shape.tile_n <= 128)
     return 1;
@@ -18689,6 +19002,10 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
   if (gemmepi__has(problem, GEMMEPI_BGRAD))
     cycles += 11 * gemmepi__halves_out(problem);
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    cycles += gemmepi__inside_cycles(problem);
+#endif
   return cycles;
 }
 
@@ -19000,7 +19317,7 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
     dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
     sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
     gemmepi__name_of_epilogue(problem, dtype, words));
-  return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
+  return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
 }
 
 /* The shape, and what shared memory holds. */
@@ -19063,7 +19380,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
   gemmepi_status status;
   memset(sm90, 0, sizeof *sm90);
   gemmepi__cut_up(problem, shape, candidate->applied, sm90);
-  gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras);
+  gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
   sm90->params.epilogue.row_tiles =
     (unsigned)gemmepi__divide_up(problem->m, shape->ping_pong ? shape->tile_m : shape->tile_m / 2);
   sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
@@ -19107,7 +19424,7 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
   if (status)
     return status;
   memcpy(params, &sm90->params, sizeof *params);
-  gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras);
+  gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras, params->places);
   if (sm90->summed)
     params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
   result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
@@ -19442,7 +19759,7 @@ static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const g
   gemmepi__name_kernel(&sm80->launch, "gemmepi_sm80_%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gemmepi__is_fma(problem) ? "TF32"
     : gemmepi__dtype((gemmepi_dtype)dtype)->name, sm80->shape.tile_m, sm80->shape.tile_n, sm80->parts > 1 ? "_parts" : "",
     gemmepi__name_of_epilogue(problem, dtype, words));
-  return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+  return gemmepi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
@@ -19528,7 +19845,7 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
     own = &bare;
   }
   gemmepi__cut_up_sm80(own, &cut, candidate->applied, sm80);
-  gemmepi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras);
+  gemmepi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras, sm80->params.places);
   status = gemmepi__lay_out_sm80(context, own, sm80);
   row_tiles = sm80->params.epilogue.row_tiles;
   if (!status)
@@ -19564,7 +19881,7 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
   if (status)
     return status;
-  gemmepi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras);
+  gemmepi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras, params.places);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
   if (sm80->parts > 1)
@@ -19790,7 +20107,7 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
   gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
     shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
-  status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
+  status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
   return status;
@@ -19814,7 +20131,7 @@ static gemmepi_status gemmepi__small_run(const gemmepi_context *context, const g
   const gemmepi__small *small = (const gemmepi__small *)built;
   gemmepi__plain_params params = small->params;
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-  gemmepi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.extras);
+  gemmepi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.extras, params.places);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
   if (!status)
@@ -20943,6 +21260,11 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
     gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
     gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return gemmepi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
+      gemmepi__get_kernel, &plain->launch);
+#endif
   return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
@@ -20990,7 +21312,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const
   char *between = gemmepi__past(partials, plain->partial_bytes);
   int has_pass = plain->pass.launch.function != NULL;
   gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
-  gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras);
+  gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras, params.places);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
   if (has_pass) { /* a bare product, into workspace */
@@ -21610,6 +21932,8 @@ static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemm
     return "config.routes leaves it out";
   if (varies)
     return varies;
+  if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
+    return "cuBLASLt takes no formulas";
   return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 
@@ -22001,8 +22325,9 @@ static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__probl
 #endif
 }
 #ifndef GEMMEPI_NO_FORMULA
-/* Products with a formula on a GPU: v by a plan of its own, into workspace in the accumulator's type, and the formula over it
- (parts/formula_pass.h). The plan of v takes alpha, beta, C and the scales of A and B. */
+/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. Either that has the formula inside its kernel
+ (parts/inside.h), or it makes v, in workspace and the accumulator's type, for a pass to go over (parts/formula_pass.h); then it takes
+ alpha, beta, C and the scales of A and B. */
 
 /* >>building */
 
@@ -22049,17 +22374,45 @@ static gemmepi_status gemmepi__check_size_of_v(const gemmepi__problem *v) {
   return GEMMEPI_OK;
 }
 
-/* Which route a user is told: that of v where it is PLAIN, else SPLIT, which is what a product and a pass are. */
-static gemmepi_route gemmepi__route_with_formula(const gemmepi__matmul_plan *plan) {
-  if (gemmepi__is_empty(&plan->problem))
-    return GEMMEPI_ROUTE_EMPTY;
-  return plan->v && plan->v->route->id == GEMMEPI_ROUTE_PLAIN ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_SPLIT;
+/* Whether a kernel with the formula inside is estimated to take less than v and the pass. With BATCH_INVARIANT m may not tell: it is
+ inside wherever the route fused has it. */
+static int gemmepi__is_better_inside(const gemmepi_context *context, const gemmepi__problem *inside,
+  const gemmepi__problem *v, double pass) {
+  gemmepi__candidates candidates;
+  const gemmepi__candidate *least;
+  double rank;
+  memset(&candidates, 0, sizeof candidates);
+  gemmepi__enumerate(context, inside, gemmepi__may_be_applied(inside), &candidates);
+  least = gemmepi__least(&candidates);
+  if (!least || least->rank >= GEMMEPI__NEVER)
+    return 0;
+  if (gemmepi__is_invariant(inside))
+    return least->route == GEMMEPI_ROUTE_FUSED;
+  rank = least->rank;
+  gemmepi__enumerate(context, v, gemmepi__may_be_applied(v), &candidates);
+  least = gemmepi__least(&candidates);
+  return !least || rank < least->rank + pass;
+}
+
+/* Why the formula is not to be inside a kernel, or NULL. */
+static const char *gemmepi__why_not_inside(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__problem *v) {
+  gemmepi__formula_source source = gemmepi__v_as_source(problem, v);
+  const char *reason = gemmepi__not_inside(problem);
+  gemmepi__problem inside;
+  if (reason)
+    return reason;
+  inside = gemmepi__problem_inside(problem);
+  if (gemmepi__is_better_inside(context, &inside, v,
+    gemmepi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
+    return NULL;
+  return "v and a pass over it take less by estimate, or none is known";
 }
 
 static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
 
-/* The pass of a plan whose v, if there is one, is of this problem and built. */
-static gemmepi_status gemmepi__build_formula_step(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
+/* The plan's pass over v, whose problem this is, and whose plan is built. */
+static gemmepi_status gemmepi__build_pass_over_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
   gemmepi_context *context = plan->base.context;
   gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
   gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, v);
@@ -22067,18 +22420,25 @@ static gemmepi_status gemmepi__build_formula_step(gemmepi__matmul_plan *plan, co
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
-  plan->route = gemmepi__formula_route_of(gemmepi__route_with_formula(plan));
-  memset(step, 0, sizeof *step);
   step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
   gemmepi__lock(&context->build_lock);
   status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
+  return status;
+}
+
+/* Which route a user is told: that of the plan within where the formula is inside or v is PLAIN's, else SPLIT. */
+static void gemmepi__finish_formula_plan(gemmepi__matmul_plan *plan) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  gemmepi_route route = gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+  if (plan->v && (step->is_inside || plan->v->route->id == GEMMEPI_ROUTE_PLAIN))
+    route = plan->v->route->id;
+  plan->route = gemmepi__formula_route_of(route);
   plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
         gemmepi__round_up(step->pass.state_bytes, 256) +
         (plan->v ? plan->v->workspace_size : 0);
   plan->is_measured = plan->v && plan->v->is_measured;
-  return status;
 }
 
 /* >>running */
@@ -22123,7 +22483,7 @@ static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_
   return parts;
 }
 
-/* The pass, once v is there (run.h). */
+/* The pass, once v is there (run.h); nothing where the formula is inside what makes it. */
 static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
   const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
@@ -22160,7 +22520,11 @@ static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_
 
 static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  if (plan->v) {
+  if (plan->v && step->is_inside) {
+    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+    gemmepi__append(text, "  the formula is inside the kernel:\n");
+    v->route->explain(v, kernel, text);
+  } else if (plan->v) {
     const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
     gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n", plan->problem.formula->placed.formula->names +
       plan->problem.formula->placed.formula->value_name, gemmepi__dtype((gemmepi_dtype)plan->problem.accumulator)->name,
@@ -22173,6 +22537,8 @@ static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const cha
 /* >>rows beside those of gemmepi__routes: chosen by their plan's v */
 
 static const gemmepi__route gemmepi__formula_routes[] = {
+  {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+  gemmepi__formula_explain},
   {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
   gemmepi__formula_explain},
   {GEMMEPI_ROUTE_PLAIN, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
@@ -22351,15 +22717,37 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
   gemmepi__matmul_plan **result);
 
+#ifndef GEMMEPI_NO_FORMULA
+/* The plan of a problem with a formula: inside a kernel, or, where that is not better or cannot be built, v and a pass over it. */
+static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+  gemmepi__problem v = gemmepi__problem_of_v(&plan->problem), inside;
+  gemmepi_status status = gemmepi__check_size_of_v(&v);
+  memset(step, 0, sizeof *step);
+  if (!status && gemmepi__wants_v(&plan->problem)) {
+    step->not_inside = gemmepi__why_not_inside(context, &plan->problem, &v);
+    if (!step->not_inside) {
+      inside = gemmepi__problem_inside(&plan->problem);
+      step->slots = gemmepi__slots_of(&plan->problem);
+      status = gemmepi__build_plan(context, &inside, &plan->v);
+      step->is_inside = !status;
+      step->not_inside = "its kernel could not be built";
+    }
+    if (step->not_inside && !step->is_inside)
+      status = gemmepi__build_plan(context, &v, &plan->v);
+  }
+  if (!status && !step->is_inside)
+    status = gemmepi__build_pass_over_v(plan, &v);
+  gemmepi__finish_formula_plan(plan);
+  return status;
+}
+#endif
+
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
 #ifndef GEMMEPI_NO_FORMULA
-  if (plan->problem.formula) {
-    gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
-    gemmepi_status status = gemmepi__check_size_of_v(&v);
-    if (!status && gemmepi__wants_v(&plan->problem))
-      status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
-    return status ? status : gemmepi__build_formula_step(plan, &v);
-  }
+  if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
+    return gemmepi__build_formula_plan(plan);
 #endif
   return gemmepi__choose_on_device(plan, NULL);
 }
@@ -22440,6 +22828,7 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const
   gemmepi_stream stream) {
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->v) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
     gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
     gemmepi__arguments own = *arguments;
     gemmepi_matmul_args args;
@@ -22447,8 +22836,12 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const
     memset(&args, 0, sizeof args);
     args.workspace = parts.rest;
     args.workspace_size = plan->v->workspace_size;
-    own.pointers[GEMMEPI__D] = parts.v;
-    own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+    if (step->is_inside) {
+      gemmepi__point_inside(&plan->problem, &step->slots, &own);
+    } else {
+      own.pointers[GEMMEPI__D] = parts.v;
+      own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+    }
     status = gemmepi__run_on_device(plan->v, &args, &own, stream);
     if (status)
       return status;
@@ -22873,14 +23266,19 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi__explain_candidates(text, plan);
 }
 
-/* Beside a formula: why no other route, and what made its v. */
-static void gemmepi__explain_v(gemmepi__text *text, const gemmepi__matmul_plan *v) {
-  gemmepi__append(text, "  not fused: no kernel of the route takes formulas\n  not lt: cuBLASLt takes no formulas\n"
-    "  not host: the context runs on a GPU\n");
+#ifndef GEMMEPI_NO_FORMULA
+/* Beside a formula: why it is not inside a kernel, and what the plan within was chosen from. */
+static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+  if (!step->is_inside)
+    gemmepi__append(text, "  not inside a kernel: %s\n", step->not_inside);
+  gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
   if (v->tuned_microseconds > 0)
     gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
   gemmepi__explain_candidates(text, v);
 }
+#endif
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
@@ -22910,8 +23308,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
       plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
   gemmepi__explain_invariance(text, plan);
+#ifndef GEMMEPI_NO_FORMULA
   if (plan->v)
-    gemmepi__explain_v(text, gemmepi__current_plan(plan->v));
+    gemmepi__explain_within(text, plan);
+#endif
   if (plan->route->enumerate)
     gemmepi__explain_others(text, plan);
 }
@@ -25658,9 +26058,10 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
   return status;
 }
 
-/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is. */
+/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is, as with a formula inside a kernel. */
 static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
-  return plan->v ? &plan->v->problem : plan->problem.formula ? NULL : &plan->problem;
+  plan = plan->v ? plan->v : plan;
+  return plan->problem.formula ? NULL : &plan->problem;
 }
 
 /* One problem at a time; another thread may have found its answer meanwhile. */

@@ -102,6 +102,7 @@
 #endif
 
 #include "product/parts/bias_grad.h"
+#include "product/parts/inside.h"
 #include "product/parts/pass.h"
 #include "product/parts/operand_copy.h"
 #ifndef GEMMEPI_NO_FORMULA

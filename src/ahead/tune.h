@@ -356,9 +356,10 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
     return status;
 }
 
-/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is. */
+/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is, as with a formula inside a kernel. */
 static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
-    return plan->v ? &plan->v->problem : plan->problem.formula ? NULL : &plan->problem;
+    plan = plan->v ? plan->v : plan;
+    return plan->problem.formula ? NULL : &plan->problem;
 }
 
 /* One problem at a time; another thread may have found its answer meanwhile. */

@@ -14,6 +14,7 @@
 #include "epilogue_column_sums.cuh"
 #include "epilogue_formula.cuh"
 #include "epilogue_fragment.cuh"
+#include "epilogue_inside.cuh"
 #include "epilogue_mask.cuh"
 #include "epilogue_staging.cuh"
 
@@ -32,11 +33,11 @@ __device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue
     return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;
 }
 
-__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix *extras,
-                                                long long item, long long column, int valid) {
+__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, const Beside *beside, long long item,
+                                                long long column, int valid) {
     Epilogue_state state = {};
-#if GEMMEPI_EXTRAS
-    state.extras = extras;
+#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA
+    state.beside = beside;
 #endif
     state.alpha = GEMMEPI_APPLIED ? Acc(1) : scalar(p.device_alpha, p.alpha);
     state.beta = GEMMEPI_APPLIED ? Acc(0) : scalar(p.device_beta, p.beta);
@@ -86,7 +87,7 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
 template <int Number, class State>
 __device__ inline Acc extra_of_row(const State &state, long long item, long long row, int valid) {
     if constexpr (has_extra(Number)) {
-        const gemmepi__kernel_matrix &x = state.extras[Number];
+        const gemmepi__kernel_matrix &x = state.beside[Number];
         return valid > 0 ? (Acc)((const float *)x.data)[item * x.stride + row] : Acc(0);
     }
     return 0;
@@ -105,7 +106,7 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
         load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);
         add_product(SCALES_C ? product(state.beta, state.scale_c) : state.beta, other, v);
     }
-    if (HAS_BIAS && !BIAS_FIRST) {
+    if (HAS_BIAS && !BIAS_FIRST && !GEMMEPI_FORMULA) {
         to_accs(of.bias[half], other);
         add_bias(half, other, v);
     }
@@ -167,6 +168,12 @@ template <bool IsNear = false>
 __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                 const Saved &saved, long long item, long long row, long long column, int valid,
                                 Acc (&v)[HALVES][RUN]) {
+#if GEMMEPI_FORMULA
+#pragma unroll
+    for (int half = 0; half < HALVES_IN; half++)
+        finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
+    apply_formula(p, state, of, saved, {item, row, column, valid}, v);
+#else
     Acc row_factor = extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
@@ -194,6 +201,7 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
                 load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);
             add_residual(state.scale_residual, other, v[half]);
         }
+#endif
 }
 
 // Of what the epilogue left: amax_d, and D.

@@ -97,10 +97,19 @@ __device__ constexpr bool has_extra(int number) {
 
 typedef decltype(magnitude(Acc())) Magnitude;
 
+// Operands of the epilogue that have no field of their own: BESIDE, of the launch parameters.
+#if GEMMEPI_FORMULA
+typedef gemmepi__formula_place Beside;
+#define BESIDE places
+#else
+typedef gemmepi__kernel_matrix Beside;
+#define BESIDE extras
+#endif
+
 // What a thread keeps from run to run: its runs are of one item and of the same columns.
 struct Epilogue_state {
-#if GEMMEPI_EXTRAS // a member that nobody reads gives some kernels other registers
-    const gemmepi__kernel_matrix *extras; // of the launch parameters
+#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA // a member that nobody reads gives some kernels other registers
+    const Beside *beside;
 #endif
     Acc alpha, beta; // alpha with the scales of A and B where they are one number, beta without C's
     Acc scale_c, scale_d, scale_aux, scale_residual;

@@ -1,11 +1,9 @@
 // Reductions of a formula: what is gathered so far is a state. States are joined in an order that is the same each time.
 #pragma once
 #include "amax.cuh"
+#include "formula_kinds.cuh"
 #include "params.h"
 
-namespace kind { // of an operand, as gemmepi_operand_kind has it
-enum { NUMBER = 1, SCALAR, PER_ROW, PER_COLUMN, FULL };
-}
 namespace reduction { // as a formula's table names them
 enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, column_argmax, all_sum, all_max };
 }

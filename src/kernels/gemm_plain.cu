@@ -412,7 +412,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;
     int valid = existing(columns - x * RUN);
     long long first = tile_column + x * RUN;
-    Epilogue_state state = begin_epilogue(p, params.extras, item, first, valid);
+    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, first, valid);
     Acc column_sums[HALVES_OUT][RUN] = {};
 #pragma unroll 1
     for (int r = y; r < rows && valid > 0; r += height) {

@@ -354,7 +354,7 @@ __device__ inline void finish(const gemmepi__sm80_params &params, long long item
                               u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
     const gemmepi__epilogue_params &p = params.epilogue;
     int of_row = row_of_lane();
-    Epilogue_state state = begin_epilogue(p, params.extras, item, 0, 0);
+    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, 0, 0);
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];

@@ -40,6 +40,25 @@ typedef struct gemmepi__epilogue_params {
     int uses_c;
 } gemmepi__epilogue_params;
 
+/* An operand of a formula, in elements. Of a NUMBER there is the number alone. */
+typedef struct gemmepi__formula_place {
+    void *data; /* of a reduction: where tiles leave its states */
+    long long ld, stride;
+    long long row_period, column_period; /* 0: none */
+    const float *scale;
+    long long scale_stride; /* from one item's to the next */
+    void *amax;             /* of the accumulator's type, 0 before the launch */
+    double number;
+} gemmepi__formula_place;
+
+/* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
+#define GEMMEPI__INSIDE_PLACES 12
+#if !defined(__CUDACC__) || GEMMEPI_FORMULA
+#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];
+#else
+#define GEMMEPI__PLACES
+#endif
+
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gemmepi__pass_params {
     gemmepi__epilogue_params epilogue;
@@ -47,6 +66,7 @@ typedef struct gemmepi__pass_params {
     long long part; /* elements from one part of the product to the next, of an item */
     int row_steps; /* rows that each thread takes: a tile has blockDim.y * row_steps rows, blockDim.x * 8 columns */
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+    GEMMEPI__PLACES
 } gemmepi__pass_params;
 
 /* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
@@ -55,6 +75,7 @@ typedef struct gemmepi__plain_params {
     gemmepi__kernel_matrix a, b;
     long long k;
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+    GEMMEPI__PLACES
 } gemmepi__plain_params;
 
 /* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
@@ -101,6 +122,7 @@ typedef struct gemmepi__sm90_params {
     long long sums_stride;
     int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+    GEMMEPI__PLACES
 } gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -112,18 +134,8 @@ typedef struct gemmepi__sm80_params {
     unsigned parts;     /* IN_PARTS: of k, each of part_k but the last; D has parts * batch items */
     int k, part_k;
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
+    GEMMEPI__PLACES
 } gemmepi__sm80_params;
-
-/* formula_pass.cu: an operand of a formula, in elements. Of a NUMBER there is the number alone. */
-typedef struct gemmepi__formula_place {
-    void *data; /* of a reduction: where tiles leave its states */
-    long long ld, stride;
-    long long row_period, column_period; /* 0: none */
-    const float *scale;
-    long long scale_stride; /* from one item's to the next */
-    void *amax;             /* of the accumulator's type, 0 before the launch */
-    double number;
-} gemmepi__formula_place;
 
 #define GEMMEPI__FORMULA_PLACES 33 /* operands by their place, and D */
 

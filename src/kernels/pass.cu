@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
     int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);
     int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);
     Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};
-    Epilogue_state state = begin_epilogue(p, params.extras, item, column, valid);
+    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, column, valid);
     Acc sums[HALVES_OUT][RUN] = {};
     Fetched ahead[AT_ONCE];
 #pragma unroll

@@ -12,6 +12,7 @@ typedef struct gemmepi__arguments {
     const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
     int uses_c;
 #ifndef GEMMEPI_NO_FORMULA
+    const struct gemmepi__kept_formula *inside; /* the formula of a kernel's epilogue, NULL: it has none */
     void *const *operands; /* of a formula; set by gemmepi__take_formula_arguments, else undefined */
     const float *const *operand_scales;
     void *const *operand_amax;
@@ -368,6 +369,9 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
     if (status)
         return status;
     gemmepi__take_pointers(problem, args, arguments->pointers);
+#ifndef GEMMEPI_NO_FORMULA
+    arguments->inside = NULL;
+#endif
     arguments->alpha = 1;
     arguments->beta = 0;
     if (args->alpha && !on_device)

@@ -45,6 +45,8 @@ enum {
 #define GEMMEPI__ONLY_SUMS 0x80000000u
 /* Likewise: D is v, in workspace, and a formula follows. */
 #define GEMMEPI__MAKES_V 0x100000000ull
+/* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
+#define GEMMEPI__IS_INSIDE 0x200000000ull
 
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */

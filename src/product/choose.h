@@ -47,6 +47,8 @@ static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemm
         return "config.routes leaves it out";
     if (varies)
         return varies;
+    if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
+        return "cuBLASLt takes no formulas";
     return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 

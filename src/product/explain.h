@@ -159,15 +159,19 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__explain_candidates(text, plan);
 }
 
-/* Beside a formula: why no other route, and what made its v. */
-static void gemmepi__explain_v(gemmepi__text *text, const gemmepi__matmul_plan *v) {
-    gemmepi__append(text, "  not fused: no kernel of the route takes formulas\n"
-                          "  not lt: cuBLASLt takes no formulas\n"
-                          "  not host: the context runs on a GPU\n");
+#ifndef GEMMEPI_NO_FORMULA
+/* Beside a formula: why it is not inside a kernel, and what the plan within was chosen from. */
+static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+    if (!step->is_inside)
+        gemmepi__append(text, "  not inside a kernel: %s\n", step->not_inside);
+    gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
     if (v->tuned_microseconds > 0)
         gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
     gemmepi__explain_candidates(text, v);
 }
+#endif
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
@@ -198,8 +202,10 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
         gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
                         plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
     gemmepi__explain_invariance(text, plan);
+#ifndef GEMMEPI_NO_FORMULA
     if (plan->v)
-        gemmepi__explain_v(text, gemmepi__current_plan(plan->v));
+        gemmepi__explain_within(text, plan);
+#endif
     if (plan->route->enumerate)
         gemmepi__explain_others(text, plan);
 }

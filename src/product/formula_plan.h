@@ -1,5 +1,6 @@
-/* Products with a formula on a GPU: v by a plan of its own, into workspace in the accumulator's type, and the formula over it
-   (parts/formula_pass.h). The plan of v takes alpha, beta, C and the scales of A and B. */
+/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. Either that has the formula inside its kernel
+   (parts/inside.h), or it makes v, in workspace and the accumulator's type, for a pass to go over (parts/formula_pass.h); then it takes
+   alpha, beta, C and the scales of A and B. */
 #ifndef GEMMEPI_PRODUCT_FORMULA_PLAN_H
 #define GEMMEPI_PRODUCT_FORMULA_PLAN_H
 
@@ -52,17 +53,46 @@ static gemmepi_status gemmepi__check_size_of_v(const gemmepi__problem *v) {
     return GEMMEPI_OK;
 }
 
-/* Which route a user is told: that of v where it is PLAIN, else SPLIT, which is what a product and a pass are. */
-static gemmepi_route gemmepi__route_with_formula(const gemmepi__matmul_plan *plan) {
-    if (gemmepi__is_empty(&plan->problem))
-        return GEMMEPI_ROUTE_EMPTY;
-    return plan->v && plan->v->route->id == GEMMEPI_ROUTE_PLAIN ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_SPLIT;
+/* Whether a kernel with the formula inside is estimated to take less than v and the pass. With BATCH_INVARIANT m may not tell: it is
+   inside wherever the route fused has it. */
+static int gemmepi__is_better_inside(const gemmepi_context *context, const gemmepi__problem *inside,
+                                     const gemmepi__problem *v, double pass) {
+    gemmepi__candidates candidates;
+    const gemmepi__candidate *least;
+    double rank;
+    memset(&candidates, 0, sizeof candidates);
+    gemmepi__enumerate(context, inside, gemmepi__may_be_applied(inside), &candidates);
+    least = gemmepi__least(&candidates);
+    if (!least || least->rank >= GEMMEPI__NEVER)
+        return 0;
+    if (gemmepi__is_invariant(inside))
+        return least->route == GEMMEPI_ROUTE_FUSED;
+    rank = least->rank;
+    gemmepi__enumerate(context, v, gemmepi__may_be_applied(v), &candidates);
+    least = gemmepi__least(&candidates);
+    return !least || rank < least->rank + pass;
+}
+
+/* Why the formula is not to be inside a kernel, or NULL. */
+static const char *gemmepi__why_not_inside(const gemmepi_context *context, const gemmepi__problem *problem,
+                                           const gemmepi__problem *v) {
+    gemmepi__formula_source source = gemmepi__v_as_source(problem, v);
+    const char *reason = gemmepi__not_inside(problem);
+    gemmepi__problem inside;
+    if (reason)
+        return reason;
+    inside = gemmepi__problem_inside(problem);
+    if (gemmepi__is_better_inside(
+            context, &inside, v,
+            gemmepi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
+        return NULL;
+    return "v and a pass over it take less by estimate, or none is known";
 }
 
 static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
 
-/* The pass of a plan whose v, if there is one, is of this problem and built. */
-static gemmepi_status gemmepi__build_formula_step(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
+/* The plan's pass over v, whose problem this is, and whose plan is built. */
+static gemmepi_status gemmepi__build_pass_over_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
     gemmepi_context *context = plan->base.context;
     gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
     gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, v);
@@ -70,18 +100,25 @@ static gemmepi_status gemmepi__build_formula_step(gemmepi__matmul_plan *plan, co
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    plan->route = gemmepi__formula_route_of(gemmepi__route_with_formula(plan));
-    memset(step, 0, sizeof *step);
     step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
     gemmepi__lock(&context->build_lock);
     status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
+    return status;
+}
+
+/* Which route a user is told: that of the plan within where the formula is inside or v is PLAIN's, else SPLIT. */
+static void gemmepi__finish_formula_plan(gemmepi__matmul_plan *plan) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    gemmepi_route route = gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+    if (plan->v && (step->is_inside || plan->v->route->id == GEMMEPI_ROUTE_PLAIN))
+        route = plan->v->route->id;
+    plan->route = gemmepi__formula_route_of(route);
     plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
                            gemmepi__round_up(step->pass.state_bytes, 256) +
                            (plan->v ? plan->v->workspace_size : 0);
     plan->is_measured = plan->v && plan->v->is_measured;
-    return status;
 }
 
 /* >>running */
@@ -126,7 +163,7 @@ static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_
     return parts;
 }
 
-/* The pass, once v is there (run.h). */
+/* The pass, once v is there (run.h); nothing where the formula is inside what makes it. */
 static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
                                                 const gemmepi__arguments *arguments, char *workspace,
                                                 gemmepi_stream stream) {
@@ -166,7 +203,11 @@ static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_
 static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel,
                                      gemmepi__text *text) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-    if (plan->v) {
+    if (plan->v && step->is_inside) {
+        const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+        gemmepi__append(text, "  the formula is inside the kernel:\n");
+        v->route->explain(v, kernel, text);
+    } else if (plan->v) {
         const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
         gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n",
                         plan->problem.formula->placed.formula->names +
@@ -181,6 +222,8 @@ static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const cha
 /* >>rows beside those of gemmepi__routes: chosen by their plan's v */
 
 static const gemmepi__route gemmepi__formula_routes[] = {
+    {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+     gemmepi__formula_explain},
     {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
      gemmepi__formula_explain},
     {GEMMEPI_ROUTE_PLAIN, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,

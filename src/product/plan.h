@@ -175,15 +175,37 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__matmul_plan **result);
 
+#ifndef GEMMEPI_NO_FORMULA
+/* The plan of a problem with a formula: inside a kernel, or, where that is not better or cannot be built, v and a pass over it. */
+static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+    gemmepi__problem v = gemmepi__problem_of_v(&plan->problem), inside;
+    gemmepi_status status = gemmepi__check_size_of_v(&v);
+    memset(step, 0, sizeof *step);
+    if (!status && gemmepi__wants_v(&plan->problem)) {
+        step->not_inside = gemmepi__why_not_inside(context, &plan->problem, &v);
+        if (!step->not_inside) {
+            inside = gemmepi__problem_inside(&plan->problem);
+            step->slots = gemmepi__slots_of(&plan->problem);
+            status = gemmepi__build_plan(context, &inside, &plan->v);
+            step->is_inside = !status;
+            step->not_inside = "its kernel could not be built";
+        }
+        if (step->not_inside && !step->is_inside)
+            status = gemmepi__build_plan(context, &v, &plan->v);
+    }
+    if (!status && !step->is_inside)
+        status = gemmepi__build_pass_over_v(plan, &v);
+    gemmepi__finish_formula_plan(plan);
+    return status;
+}
+#endif
+
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
 #ifndef GEMMEPI_NO_FORMULA
-    if (plan->problem.formula) {
-        gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
-        gemmepi_status status = gemmepi__check_size_of_v(&v);
-        if (!status && gemmepi__wants_v(&plan->problem))
-            status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
-        return status ? status : gemmepi__build_formula_step(plan, &v);
-    }
+    if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
+        return gemmepi__build_formula_plan(plan);
 #endif
     return gemmepi__choose_on_device(plan, NULL);
 }

@@ -29,6 +29,7 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
                                          gemmepi_stream stream) {
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->v) {
+        const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
         gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
         gemmepi__arguments own = *arguments;
         gemmepi_matmul_args args;
@@ -36,8 +37,12 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
         memset(&args, 0, sizeof args);
         args.workspace = parts.rest;
         args.workspace_size = plan->v->workspace_size;
-        own.pointers[GEMMEPI__D] = parts.v;
-        own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+        if (step->is_inside) {
+            gemmepi__point_inside(&plan->problem, &step->slots, &own);
+        } else {
+            own.pointers[GEMMEPI__D] = parts.v;
+            own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+        }
         status = gemmepi__run_on_device(plan->v, &args, &own, stream);
         if (status)
             return status;

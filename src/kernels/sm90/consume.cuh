@@ -79,7 +79,7 @@ __device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const S
     }
     if (HAS_BGRAD)
         warpgroup_meets(mine.which); // before sums are left where stages, or the other strip's sums, were read
-    finisher.state = begin_epilogue(p.epilogue, p.extras, tile.item, 0, 0);
+    finisher.state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
     finish_boxes<true, BOX_GROUPS>(p, mine, finisher, {tile, row, strip, masks, columns}, following, kept);
     if (HAS_BGRAD) {
         both_meet(); // all sums are left
@@ -126,7 +126,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         if (AHEAD)
             load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         add_up_tile(shared, mine, sums);
-        state = begin_epilogue(p.epilogue, p.extras, tile.item, 0, 0);
+        state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
         else

@@ -276,7 +276,8 @@ static gemmepi_status gemmepi__get_sm80_kernel(gemmepi_context *context, const g
                              : gemmepi__dtype((gemmepi_dtype)dtype)->name,
                          sm80->shape.tile_m, sm80->shape.tile_n, sm80->parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, dtype, words));
-    return gemmepi__get_waiting_kernel(context, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+    return gemmepi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma",
+                                       &sm80->launch);
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
@@ -362,7 +363,7 @@ static gemmepi_status gemmepi__sm80_build(gemmepi_context *context, const gemmep
         own = &bare;
     }
     gemmepi__cut_up_sm80(own, &cut, candidate->applied, sm80);
-    gemmepi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras);
+    gemmepi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras, sm80->params.places);
     status = gemmepi__lay_out_sm80(context, own, sm80);
     row_tiles = sm80->params.epilogue.row_tiles;
     if (!status)
@@ -399,7 +400,8 @@ static gemmepi_status gemmepi__sm80_run(const gemmepi_context *context, const ge
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
     if (status)
         return status;
-    gemmepi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras);
+    gemmepi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras,
+                            params.places);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
     if (sm80->parts > 1)

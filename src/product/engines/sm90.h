@@ -318,7 +318,7 @@ static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
    same bits, only such gates do, and take no shape that does not. */
 static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
     uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
-    if (!sm90->applied || sm90->shape.parts > 1)
+    if (!sm90->applied || sm90->shape.parts > 1 || problem->formula)
         return 0;
     if (gemmepi__makes_gate_anew(problem) && sm90->shape.tile_n <= 128)
         return 1;
@@ -391,6 +391,10 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
         cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         cycles += 11 * gemmepi__halves_out(problem);
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        cycles += gemmepi__inside_cycles(problem);
+#endif
     return cycles;
 }
 
@@ -721,7 +725,8 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
                          dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
                          sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, dtype, words));
-    return gemmepi__get_waiting_kernel(context, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
+    return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
+                                       &sm90->launch);
 }
 
 /* The shape, and what shared memory holds. */
@@ -786,7 +791,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     gemmepi_status status;
     memset(sm90, 0, sizeof *sm90);
     gemmepi__cut_up(problem, shape, candidate->applied, sm90);
-    gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras);
+    gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
     sm90->params.epilogue.row_tiles =
         (unsigned)gemmepi__divide_up(problem->m, shape->ping_pong ? shape->tile_m : shape->tile_m / 2);
     sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
@@ -831,7 +836,8 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
     if (status)
         return status;
     memcpy(params, &sm90->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras);
+    gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras,
+                            params->places);
     if (sm90->summed)
         params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);

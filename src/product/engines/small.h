@@ -161,7 +161,8 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
                          shape->tile_m, shape->tile_n,
                          gemmepi__name_of_epilogue(problem, problem->common, words));
-    status = gemmepi__get_waiting_kernel(context, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
+    status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small",
+                                         &small->launch);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
     return status;
@@ -186,7 +187,8 @@ static gemmepi_status gemmepi__small_run(const gemmepi_context *context, const g
     const gemmepi__small *small = (const gemmepi__small *)built;
     gemmepi__plain_params params = small->params;
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    gemmepi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.extras);
+    gemmepi__point_epilogue(arguments, small->applied, workspace, &params.epilogue, params.extras,
+                            params.places);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
     if (!status)

@@ -57,6 +57,9 @@ typedef struct gemmepi__formula_pass {
 
 /* What a plan has of it. */
 typedef struct gemmepi__formula_step {
+    int is_inside;          /* the plan of v has the formula in its kernel; there is no pass */
+    gemmepi__slots slots;   /* then: the operands of its epilogue */
+    const char *not_inside; /* else: why */
     gemmepi__formula_pass pass;
     size_t product_bytes; /* of v in workspace; 0: there is none */
 } gemmepi__formula_step;

@@ -4,6 +4,7 @@
 
 #include "../../device/chip.h"
 #include "bias_grad.h"
+#include "inside.h"
 
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
 #define GEMMEPI__PASS_BLOCKS     3   /* that a multiprocessor holds, as a rule */
@@ -55,6 +56,10 @@ static int gemmepi__is_approximate(const gemmepi__problem *problem) {
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, in what a residual leaves
    where it cancels the activation, and in sums of few values (where m may not decide, in all sums). */
 static int gemmepi__wants_exact(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return !problem->formula->placed.formula->is_short;
+#endif
     return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
            gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
            (gemmepi__has(problem, GEMMEPI_BGRAD) &&
@@ -87,6 +92,8 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
     for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
         if (gemmepi__has_operand(problem, operand))
             gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
+    if (problem->formula)
+        gemmepi__append(&text, "_formula");
     return data;
 }
 
@@ -119,6 +126,10 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
         gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
     if (gemmepi__extras(problem))
         gemmepi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gemmepi__extras(problem));
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        gemmepi__append_inside_defines(text, problem);
+#endif
 }
 
 /* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
@@ -144,6 +155,10 @@ static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
             gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
             !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
             return 0;
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return gemmepi__inside_is_aligned(problem, gemmepi__runs_are_aligned);
+#endif
     return 1;
 }
 
@@ -157,7 +172,7 @@ static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *
 
 /* All but pointers, scalars and tiles. */
 static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params,
-                                   gemmepi__kernel_matrix *extras) {
+                                   gemmepi__kernel_matrix *extras, gemmepi__formula_place *places) {
     const gemmepi__view *views = problem->views;
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
@@ -170,6 +185,12 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
     params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = gemmepi__half_columns(problem);
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        gemmepi__fill_places(problem, places);
+#else
+    (void)places;
+#endif
 }
 
 /* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
@@ -184,7 +205,7 @@ static gemmepi_status gemmepi__lay_out_tiles(const gemmepi__problem *problem, in
     launch->blocks = (unsigned)tiles;
     launch->threads_x = (unsigned)threads;
     launch->threads_y = 1;
-    gemmepi__fill_epilogue(problem, &params->epilogue, params->extras);
+    gemmepi__fill_epilogue(problem, &params->epilogue, params->extras, params->places);
     params->epilogue.row_tiles = (unsigned)rows;
     params->epilogue.column_tiles = (unsigned)columns;
     params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
@@ -195,7 +216,8 @@ static gemmepi_status gemmepi__lay_out_tiles(const gemmepi__problem *problem, in
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
 static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-                                    gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras) {
+                                    gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras,
+                                    gemmepi__formula_place *places) {
     void *const *pointers = arguments->pointers;
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
@@ -210,6 +232,12 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
     params->alpha = applied ? 1 : arguments->alpha;
     params->beta = applied ? 0 : arguments->beta;
     params->uses_c = arguments->uses_c && !applied;
+#ifndef GEMMEPI_NO_FORMULA
+    if (arguments->inside)
+        gemmepi__point_places(arguments, places);
+#else
+    (void)places;
+#endif
     memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
     memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
@@ -256,6 +284,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
             memset(&bare.views[operand], 0, sizeof bare.views[operand]);
     bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
     bare.epilogue = GEMMEPI_NONE;
+    bare.formula = NULL;
     bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
     return bare;
 }
@@ -341,7 +370,7 @@ static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__pro
 static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__view *product, int parts, int applied,
                                           gemmepi__pass *pass) {
-    char prologue[1024], words[160];
+    char prologue[1280], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
     int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
@@ -349,7 +378,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     if (status)
         return status;
     pass->applied = applied;
-    gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras);
+    gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras, pass->params.places);
     pass->params.product = gemmepi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
@@ -363,7 +392,7 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
                          gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
                          gemmepi__name_of_epilogue(problem, product->dtype, words));
-    return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
+    return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
 /* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
@@ -423,7 +452,8 @@ static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const ge
                                         const gemmepi__arguments *arguments, void *product, void *partials,
                                         gemmepi_stream stream) {
     gemmepi__pass_params params = pass->params;
-    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras);
+    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras,
+                            params.places);
     params.product.data = product;
     return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }

@@ -60,6 +60,11 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
                          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
                          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
                          gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return gemmepi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
+                                          gemmepi__get_kernel, &plain->launch);
+#endif
     return gemmepi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
@@ -110,7 +115,7 @@ static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
     char *between = gemmepi__past(partials, plain->partial_bytes);
     int has_pass = plain->pass.launch.function != NULL;
     gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
-    gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras);
+    gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras, params.places);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
     if (has_pass) { /* a bare product, into workspace */

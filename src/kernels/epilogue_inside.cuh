@@ -1,0 +1,155 @@
+// A formula of the user's in an epilogue: what formula/emit.h has written into the prologue, on a run. Operands that the host has given
+// the places of bias, aux and residual come as these do, ahead of the run; all others come from memory, straight to registers.
+//
+// The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
+// GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; and GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale.
+#pragma once
+#include "epilogue_formula.cuh"
+#include "epilogue_fragment.cuh"
+#include "epilogue_staging.cuh"
+
+#ifndef GEMMEPI_FORMULA
+#define GEMMEPI_FORMULA 0
+#endif
+#if GEMMEPI_FORMULA
+#include "formula.cuh"
+#include "formula_kinds.cuh"
+
+// What an operand's elements become: whole numbers stay such.
+template <class Type> __device__ inline auto taken() {
+    if constexpr (SAME<Type, I32> || SAME<Type, I64>)
+        return Type();
+    else
+        return Acc();
+}
+template <class Type> using Taken = decltype(taken<Type>());
+
+// From `from` on, as many as there are, or one for all.
+template <class Type> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
+    if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
+        to_accs(read(from, valid), x);
+    else
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            x[i] = place(i) < valid ? from[place(i)] : Type(0);
+}
+template <class Type> __device__ inline void take_one(const Type *from, bool exists, Taken<Type> (&x)[RUN]) {
+    Taken<Type> one = 0;
+    if (exists) {
+        if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
+            one = to_acc<Acc>(*from);
+        else
+            one = *from;
+    }
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        x[i] = one;
+}
+
+// Where a run stands; column is that of its first half.
+struct Run_of_formula {
+    long long item, row, column;
+    int valid;
+};
+
+// A member of an operand's run.
+template <int Place, int Kind, class Type>
+__device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
+                                    const Saved &saved, const Run_of_formula &at, int member, Taken<Type> (&x)[RUN]) {
+    const gemmepi__formula_place &from = state.beside[Place];
+    const Type *data = (const Type *)from.data + at.item * from.stride;
+    if constexpr (Place == GEMMEPI_IN_BIAS) {
+        to_accs(of.bias[member], x);
+    } else if constexpr (Place == GEMMEPI_IN_AUX) {
+        to_accs(saved.runs[member], x);
+    } else if constexpr (Place == GEMMEPI_IN_RESIDUAL) {
+        if constexpr (LOADS_RESIDUAL)
+            to_accs(unstage_run<Type>(state.loaded_residual[member]), x);
+        else
+            take_run(data + at.row * from.ld + at.column + member * p.n, at.valid, x);
+    } else if constexpr (Kind == kind::NUMBER) {
+        Acc number = from_acc<Acc>(from.number);
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            x[i] = number;
+    } else if constexpr (Kind == kind::SCALAR) {
+        take_one(data, true, x);
+    } else if constexpr (Kind == kind::PER_ROW) {
+        take_one(data + at.row, at.valid > 0, x);
+    } else {
+        take_run(data + at.row * from.ld + at.column + member * p.n, at.valid, x); // ld is 0 of what is PER_COLUMN
+    }
+    if constexpr ((GEMMEPI_INSIDE_SCALED >> Place & 1) != 0)
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            x[i] *= *from.scale;
+}
+
+#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];
+struct Operand_runs {
+    FORMULA_INPUTS(INSIDE_RUNS)
+};
+#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];
+struct Output_runs {
+    FORMULA_OUTPUTS(INSIDE_OUTPUTS)
+};
+
+// The i-th of a run. FORMULA_VALUE members of v go in, FORMULA_RESULT of D come out.
+#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \
+    for (int member = 0; member < members; member++)             \
+        in.name[member] = runs.name[member][i];
+#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \
+    for (int member = 0; member < members; member++)                            \
+        outputs.name[member][i] = out.name[member];
+__device__ inline void compute_element(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Operand_runs &runs, int i,
+                                       Acc (&v)[HALVES][RUN], Output_runs &outputs) {
+    Formula_in in;
+    Formula_out out;
+    FORMULA_INPUTS(INSIDE_TAKE)
+#if FORMULA_VALUE
+    for (int member = 0; member < FORMULA_VALUE; member++)
+        in.v[member] = v[member][i];
+#endif
+#if FORMULA_INDICES & 1
+    in.row = (GEMMEPI_INDEX)at.row;
+#endif
+#if FORMULA_INDICES & 2
+    for (int member = 0; member < FORMULA_MEMBERS; member++)
+        in.column[member] = (GEMMEPI_INDEX)(at.column + place(i) + member * p.n);
+#endif
+#if FORMULA_INDICES & 4
+    in.item = (GEMMEPI_INDEX)at.item;
+#endif
+#if FORMULA_INDICES & 8
+    in.rows = (GEMMEPI_INDEX)p.m;
+#endif
+#if FORMULA_INDICES & 16
+    in.columns = (GEMMEPI_INDEX)(p.n * FORMULA_MEMBERS);
+#endif
+    formula(in, out);
+    for (int member = 0; member < FORMULA_RESULT; member++)
+        v[member][i] = out.d[member];
+    FORMULA_OUTPUTS(INSIDE_KEEP)
+}
+
+// v: what the product left, with its factors and C.
+#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
+    for (int member = 0; member < members; member++)             \
+        load_operand<place_, kind::kind_, type>(p, state, of, saved, at, member, runs.name[member]);
+#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates)                                                    \
+    for (int member = 0; member < members; member++)                                                                                \
+        store_at((type *)state.beside[place_].data + at.item * state.beside[place_].stride + at.row * state.beside[place_].ld +      \
+                     at.column + member * p.n,                                                                                      \
+                 at.valid, outputs.name[member]);
+__device__ inline void apply_formula(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
+                                     const Saved &saved, const Run_of_formula &at, Acc (&v)[HALVES][RUN]) {
+    Operand_runs runs;
+    Output_runs outputs;
+    (void)runs, (void)outputs; // there may be none
+    FORMULA_INPUTS(INSIDE_LOAD)
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        compute_element(p, at, runs, i, v, outputs);
+    FORMULA_OUTPUTS(INSIDE_STORE)
+}
+#endif

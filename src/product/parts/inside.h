@@ -1,0 +1,271 @@
+/* A formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh): which it takes, the problem as such a kernel sees it, and
+   what it is given. Three operands may come where an epilogue has bias, aux and residual, whose ways of getting there are short. */
+#ifndef GEMMEPI_PRODUCT_PARTS_INSIDE_H
+#define GEMMEPI_PRODUCT_PARTS_INSIDE_H
+
+#include "../../device/launch.h"
+#include "../../kernels/params.h"
+#include "../../problem/arguments.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "../../formula/emit.h"
+
+/* Operands by their number, -1: none. */
+typedef struct gemmepi__slots {
+    int bias, aux, residual;
+} gemmepi__slots;
+
+/* >>what is inside */
+
+/* Members of v and of D in a unit, and whether the epilogue has halves for them. */
+static int gemmepi__members_of_v(const gemmepi__formula *f) {
+    return f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1;
+}
+
+static int gemmepi__is_halved(const gemmepi__formula *f) {
+    return gemmepi__members_of_v(f) > 1 || f->operands[GEMMEPI__RESULT].members > 1;
+}
+
+/* Whether BACKWARD stands for the two members that D has: such an epilogue reads aux. */
+static int gemmepi__wants_aux(const gemmepi__formula *f) {
+    return f->operands[GEMMEPI__RESULT].members > 1;
+}
+
+/* What may come as a matrix or a vector of an epilogue does: the operand's element is one of these, and it is all of one piece. */
+static int gemmepi__fits_slot(const gemmepi__problem *problem, int i, int operand, int members) {
+    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+    return o->used && !o->output && o->members == members && !place->scale &&
+           o->kind == (operand == GEMMEPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
+           gemmepi__side_types(problem, operand) >> o->dtype & 1;
+}
+
+/* The first operand that fits, but for two. */
+static int gemmepi__find_for_slot(const gemmepi__problem *problem, int operand, int members, int but) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    int i;
+    for (i = 0; i < f->operand_count; i++)
+        if (i != but && gemmepi__fits_slot(problem, i, operand, members))
+            return i;
+    return -1;
+}
+
+static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    int v = gemmepi__members_of_v(f), d = f->operands[GEMMEPI__RESULT].members;
+    int saved = gemmepi__wants_aux(f) && v == 1 ? 2 : 1;
+    gemmepi__slots slots;
+    slots.bias = gemmepi__find_for_slot(problem, GEMMEPI__BIAS, v, -1);
+    slots.aux = gemmepi__wants_aux(f) ? gemmepi__find_for_slot(problem, GEMMEPI__AUX, saved, -1) : -1;
+    slots.residual = gemmepi__find_for_slot(problem, GEMMEPI__RESIDUAL, d, slots.aux);
+    if (v == 1 && d == 1) /* a second matrix */
+        slots.aux = gemmepi__find_for_slot(problem, GEMMEPI__AUX, 1, slots.residual);
+    if (slots.residual < 0 && v == 1 && d == 1)
+        slots.aux = -1;
+    return slots;
+}
+
+/* Why no kernel that has an epilogue takes an operand, or NULL. */
+static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *problem, int i) {
+    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+    if (!o->used)
+        return NULL;
+    if (o->output && o->reduction)
+        return "its reductions go over more than a tile has";
+    if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
+        return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
+    if (place->row_period || place->column_period)
+        return "tables that repeat are read by the pass";
+    return NULL;
+}
+
+/* Why no kernel that has an epilogue takes the formula, or NULL. */
+static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    const char *reason = NULL;
+    int i;
+    if (f->operand_count > GEMMEPI__INSIDE_PLACES)
+        return "it has more than 12 operands";
+    if (!f->reads_value || !gemmepi__stores_d(problem->formula))
+        return "it does not read v, or stores no D";
+    if (f->has_halves && (f->mode == GEMMEPI__EVEN_ODD || f->group))
+        return "its halves are every second column, or of groups of columns, which do not meet in a thread";
+    if (f->indices >> GEMMEPI__INDEX_DEPTH & 1)
+        return "it reads depth";
+    for (i = 0; i < f->operand_count && !reason; i++)
+        reason = gemmepi__operand_is_not_inside(problem, i);
+    if (!reason && gemmepi__wants_aux(f) && gemmepi__slots_of(problem).aux < 0)
+        reason = "D is twice as wide as what is computed of v, and no operand is FULL and as wide as that";
+    return reason;
+}
+
+/* Cycles of a thread for an element, roughly: those of its operations and of operands that come from memory. */
+static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    gemmepi__slots slots = gemmepi__slots_of(problem);
+    double cycles = 0;
+    int i;
+    for (i = 0; i < f->node_count; i++)
+        if (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
+            cycles += gemmepi__activations[f->nodes[i].place].cycles;
+        else if (f->nodes[i].op >= GEMMEPI__LEAVES)
+            cycles += 2;
+    for (i = 0; i < f->operand_count; i++)
+        if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
+            i != slots.residual)
+            cycles += 20 * f->operands[i].members;
+    return cycles;
+}
+
+/* >>the problem as a kernel sees it */
+
+static void gemmepi__take_slot(gemmepi__problem *problem, int operand, int i, uint64_t flag) {
+    gemmepi__view *view = &problem->views[operand];
+    if (i < 0)
+        return;
+    *view = problem->formula->views[i];
+    view->alignment = problem->alignment > view->alignment ? problem->alignment : view->alignment;
+    problem->epilogue |= flag;
+}
+
+/* Of a problem whose formula gemmepi__not_inside lets pass. Its epilogue says where operands are; what is computed is the formula. */
+static gemmepi__problem gemmepi__problem_inside(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    gemmepi__slots slots = gemmepi__slots_of(problem);
+    gemmepi__problem inside = *problem;
+    inside.flags |= GEMMEPI__IS_INSIDE;
+    if (gemmepi__is_halved(f))
+        inside.epilogue |= GEMMEPI_GATED;
+    if (gemmepi__is_halved(f) && gemmepi__wants_aux(f) && gemmepi__members_of_v(f) > 1)
+        inside.epilogue |= GEMMEPI_UPSTREAM;
+    gemmepi__take_slot(&inside, GEMMEPI__BIAS, slots.bias, GEMMEPI_BIAS);
+    gemmepi__take_slot(&inside, GEMMEPI__AUX, slots.aux, GEMMEPI_BACKWARD);
+    gemmepi__take_slot(&inside, GEMMEPI__RESIDUAL, slots.residual, GEMMEPI_RESIDUAL);
+    gemmepi__list_operands(&inside);
+    return inside;
+}
+
+/* Whether runs of eight of all operands that have no slot begin at whole units. */
+static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
+                                      int (*is_aligned)(const gemmepi__problem *problem,
+                                                        const gemmepi__view *view)) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    int i;
+    for (i = 0; i < f->operand_count; i++) {
+        gemmepi__view view = problem->formula->views[i];
+        view.alignment = problem->alignment;
+        if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN && !is_aligned(problem, &view))
+            return 0;
+    }
+    return !f->has_halves || gemmepi__half_columns(problem) % 8 == 0;
+}
+
+/* >>text */
+
+/* What an epilogue's defines have besides. */
+static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    gemmepi__slots slots = gemmepi__slots_of(problem);
+    unsigned scaled = 0;
+    int i;
+    for (i = 0; i < f->operand_count; i++)
+        scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
+    gemmepi__append(text,
+                    "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
+                    slots.bias, slots.aux);
+    gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n",
+                    slots.residual, scaled);
+}
+
+/* The formula's code, behind the defines. */
+static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    const gemmepi__dtype_row *d = gemmepi__dtype((gemmepi_dtype)f->d);
+    int is_small = problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->batch <= INT_MAX;
+    gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
+                    gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
+    gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+                          "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
+    gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
+    gemmepi__emit_formula(text, f);
+}
+
+/* A kernel by its prologue and, with a formula, the formula's code behind it. */
+typedef gemmepi_status (*gemmepi__kernel_getter)(gemmepi_context *context, const char *file,
+                                                 const char *prologue, const char *entry,
+                                                 gemmepi__launch *launch);
+
+static gemmepi_status gemmepi__get_kernel_inside(gemmepi_context *context, const gemmepi__problem *problem,
+                                                 const char *file, const char *prologue, const char *entry,
+                                                 gemmepi__kernel_getter get, gemmepi__launch *launch) {
+    size_t before = strlen(prologue);
+    gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
+    gemmepi_status status;
+    char *data;
+    if (context->only_measures)
+        return GEMMEPI_OK;
+    gemmepi__append_inside_code(&counted, problem);
+    data = (char *)gemmepi__new(&context->allocator, before + counted.length + 1);
+    if (!data)
+        return GEMMEPI_OUT_OF_MEMORY;
+    memcpy(data, prologue, before);
+    text = gemmepi__text_in(data + before, counted.length + 1);
+    gemmepi__append_inside_code(&text, problem);
+    status = get(context, file, data, entry, launch);
+    gemmepi__delete(&context->allocator, data);
+    return status;
+}
+
+/* >>operands */
+
+/* All but pointers and numbers. */
+static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formula_place *places) {
+    const gemmepi__placed_formula *placed = &problem->formula->placed;
+    int i;
+    for (i = 0; i < placed->formula->operand_count; i++) {
+        if (placed->formula->operands[i].kind == GEMMEPI_FULL)
+            places[i].ld = placed->operands[i].ld;
+        places[i].stride = placed->operands[i].batch_stride;
+    }
+}
+
+static void gemmepi__point_places(const gemmepi__arguments *arguments, gemmepi__formula_place *places) {
+    const gemmepi__placed_formula *placed = &arguments->inside->placed;
+    int i;
+    for (i = 0; i < placed->formula->operand_count; i++) {
+        places[i].number = arguments->numbers[i];
+        if (placed->formula->operands[i].kind != GEMMEPI_NUMBER)
+            places[i].data = arguments->operands[i];
+        if (placed->operands[i].scale && placed->formula->operands[i].used)
+            places[i].scale = arguments->operand_scales[i];
+    }
+}
+
+/* A run's arguments as the kernel's problem has them. */
+static void gemmepi__point_inside(const gemmepi__problem *problem, const gemmepi__slots *slots,
+                                  gemmepi__arguments *arguments) {
+    arguments->inside = problem->formula;
+    if (slots->bias >= 0)
+        arguments->pointers[GEMMEPI__BIAS] = arguments->operands[slots->bias];
+    if (slots->aux >= 0)
+        arguments->pointers[GEMMEPI__AUX] = arguments->operands[slots->aux];
+    if (slots->residual >= 0)
+        arguments->pointers[GEMMEPI__RESIDUAL] = arguments->operands[slots->residual];
+}
+#endif
+
+/* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
+static gemmepi_status gemmepi__get_product_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  const char *file, const char *prologue, const char *entry,
+                                                  gemmepi__launch *launch) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return gemmepi__get_kernel_inside(context, problem, file, prologue, entry,
+                                          gemmepi__get_waiting_kernel, launch);
+#else
+    (void)problem;
+#endif
+    return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
+}
+
+#endif
