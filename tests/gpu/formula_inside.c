@@ -1,0 +1,350 @@
+/* formula_inside [shape [formulas]]: formulas inside the kernels of the route fused, in each shape, which a plan is made to take here,
+   against the same products on the host. Needs a GPU of compute capability 9.0 (or the emulator): the first, or that which
+   GEMMEPI_TEST_DEVICE numbers. With the number of a shape: that one alone; formulas: how many each shape takes, not the same of each. */
+#include "../products/problem.h"
+
+static test_device device, host;
+static int only = -1, each = 3;
+
+/* >>shapes of all engines */
+
+enum {
+    SM90_CUTS = GEMMEPI__COUNT(gemmepi__sm90_shapes),
+    SM80_CUTS = GEMMEPI__COUNT(gemmepi__sm80_shapes),
+    SMALL_CUTS = GEMMEPI__COUNT(gemmepi__small_shapes),
+    FIRST_PARTS = SM90_CUTS + SM80_CUTS, /* of the second engine, with k in parts: a pass has the formula then */
+    FIRST_SMALL = FIRST_PARTS + 1,
+    CUTS = FIRST_SMALL + SMALL_CUTS
+};
+
+static gemmepi__candidate candidate_of(int cut) {
+    gemmepi__candidate candidate;
+    memset(&candidate, 0, sizeof candidate);
+    candidate.route = GEMMEPI_ROUTE_FUSED;
+    candidate.parts = 1;
+    if (cut >= FIRST_SMALL) {
+        candidate.engine = 2;
+        candidate.shape = cut - FIRST_SMALL;
+    } else if (cut >= FIRST_PARTS) {
+        candidate.engine = 1;
+        candidate.parts = 3;
+    } else if (cut >= SM90_CUTS) {
+        candidate.engine = 1;
+        candidate.shape = cut - SM90_CUTS;
+    } else {
+        candidate.shape = cut;
+    }
+    return candidate;
+}
+
+static int takes(const gemmepi__candidate *candidate, const gemmepi__problem *problem) {
+    const gemmepi__engine *engine = gemmepi__engines[candidate->engine];
+    return !gemmepi__engines_rule(device.context, problem) && !engine->rule(device.context, problem) &&
+           engine->estimate(device.context, problem, candidate) < GEMMEPI__NEVER;
+}
+
+/* >>cases: operands as "name:kind:word" */
+
+typedef struct formula_case {
+    const char *formula, *operands;
+    gemmepi_dtype d;
+    double slack; /* relative, of what has not been rounded */
+} formula_case;
+
+static const formula_case cases[] = {
+    {"d = silu(v + bias) * up + residual", "bias:column up:full residual:full", GEMMEPI_BF16, 1e-3},
+    {"d = v * rstd * gain", "rstd:row:f32 gain:column:f32", GEMMEPI_BF16, 1e-6},
+    {"d = left(v) * silu(right(v))", "", GEMMEPI_BF16, 1e-3},
+    {"d = cap * tanh(v / cap)", "cap:number", GEMMEPI_F32, 1e-5},
+    {"x = v + bias; d = left(x) * silu(right(x)) + r", "bias:column r:full:half", GEMMEPI_F32, 1e-5},
+    {"d = pair(v * silu(right(p)), v * left(p) * d_silu(right(p)))", "p:full:double", GEMMEPI_BF16, 1e-3},
+    {"d = pair(dy * silu(right(v)), dy * left(v) * d_silu(right(v)))", "dy:full:half", GEMMEPI_BF16, 1e-3},
+    {"pre = v + bias; d = gelu_erf(pre)", "bias:column pre:full:f32:out", GEMMEPI_BF16, 1e-3},
+    {"d = (uniform(seed, 7) >= 0.25 ? v / 0.75 : 0) + residual", "seed:scalar:i64 residual:full:f32",
+     GEMMEPI_F32, 1e-6},
+    {"d = column > row ? -30 : v * 0.125 - slope * (row - column) / columns + item", "slope:scalar:f32",
+     GEMMEPI_F32, 1e-6},
+    {"d = exp((v - lse) / 16) - (column == label)", "lse:row:f32 label:row:i64", GEMMEPI_BF16, 1e-3},
+    {"d = sin(30 * (v + bias))", "bias:column:f32", GEMMEPI_F32, 1e-4},
+    {"d = x * v + y * w + z; o = x - y", "x:full:f32 y:full w:full:e4m3 z:full:f16 o:full:f32:out", GEMMEPI_F32,
+     1e-5},
+    {"x = left(v); y = right(v); d = pair(x * c - y * s, y * c + x * s)", "c:full:half s:full:half",
+     GEMMEPI_BF16, 1e-5},
+};
+
+enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };
+
+/* A tensor on the host, twice where it is written, and where it is on the device. */
+typedef struct table {
+    gemmepi_operand o;
+    char name[16];
+    int64_t lines, length, ld, stride;
+    int items;
+    size_t bytes;
+    unsigned char *on_host, *from_gpu;
+    char *there;
+} table;
+
+typedef struct world {
+    const formula_case *c;
+    int64_t m, n, k;
+    int batch, gap, unit; /* lines are longer by gap, and a multiple of unit */
+    table a, b, d, operands[MOST];
+    int count;
+    double number;
+    rng random;
+} world;
+
+static size_t size_of(gemmepi_dtype dtype) {
+    return dtype == GEMMEPI_I64 ? 8 : gemmepi_dtype_size(dtype);
+}
+
+static double as_read(const table *t, const unsigned char *from, int64_t i) {
+    return oracle_decode(t->o.dtype, from + (size_t)i * size_of(t->o.dtype));
+}
+
+/* Eighths between -1 and 1, whose products' sums are exact in F32; outputs are poisoned. */
+static void make_table(world *w, table *t, int64_t lines, int64_t length) {
+    int64_t i;
+    t->lines = lines, t->length = length;
+    t->ld = (length + (lines > 1 ? w->gap : 0) + w->unit - 1) / w->unit * w->unit;
+    t->stride = lines * t->ld;
+    t->items = t->o.kind == GEMMEPI_SCALAR ? 1 : w->batch;
+    t->bytes = (size_t)(t->stride * t->items) * size_of(t->o.dtype);
+    t->on_host = (unsigned char *)malloc(t->bytes + 16);
+    t->from_gpu = (unsigned char *)malloc(t->bytes + 16);
+    memset(t->on_host, 0xa5, t->bytes);
+    for (i = 0; i < t->stride * t->items && !t->o.output; i++) {
+        int64_t whole = rng_below(&w->random, 100);
+        if (t->o.dtype == GEMMEPI_I64)
+            memcpy(t->on_host + i * 8, &whole, 8);
+        else
+            oracle_encode(t->o.dtype, t->on_host + (size_t)i * size_of(t->o.dtype),
+                          (rng_below(&w->random, 17) - 8) / 8.0);
+    }
+    CHECK(gemmepi_alloc(device.context, t->bytes + 16, (void **)&t->there) == GEMMEPI_OK &&
+              gemmepi_upload(device.context, t->there, t->on_host, t->bytes, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+}
+
+static void drop_table(table *t) {
+    gemmepi_free(device.context, t->there);
+    free(t->on_host);
+    free(t->from_gpu);
+}
+
+static int has_word(const char *words, const char *word) {
+    const char *at = strstr(words, word);
+    return at && (at[strlen(word)] == ':' || at[strlen(word)] == 0);
+}
+
+static void make_operands(world *w) {
+    char copy[160], *at = copy, *next;
+    snprintf(copy, sizeof copy, "%s", w->c->operands);
+    for (; *at; at = next) {
+        table *t = &w->operands[w->count++];
+        char *end = strchr(at, ' ');
+        int64_t n;
+        next = end ? end + 1 : at + strlen(at);
+        if (end)
+            *end = 0;
+        snprintf(t->name, sizeof t->name, "%.*s", (int)(strchr(at, ':') - at), at);
+        t->o.name = t->name;
+        t->o.kind = has_word(at, ":number")   ? GEMMEPI_NUMBER
+                    : has_word(at, ":scalar") ? GEMMEPI_SCALAR
+                    : has_word(at, ":row")    ? GEMMEPI_PER_ROW
+                    : has_word(at, ":column") ? GEMMEPI_PER_COLUMN
+                                              : GEMMEPI_FULL;
+        t->o.width = has_word(at, ":half")     ? GEMMEPI_WIDTH_HALF
+                     : has_word(at, ":double") ? GEMMEPI_WIDTH_DOUBLE
+                                               : GEMMEPI_WIDTH_N;
+        t->o.dtype = has_word(at, ":f32")    ? GEMMEPI_F32
+                     : has_word(at, ":f16")  ? GEMMEPI_F16
+                     : has_word(at, ":e4m3") ? GEMMEPI_E4M3
+                     : has_word(at, ":i64")  ? GEMMEPI_I64
+                                             : GEMMEPI_BF16;
+        t->o.output = has_word(at, ":out");
+        n = t->o.width == GEMMEPI_WIDTH_HALF ? w->n / 2 : t->o.width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->n : w->n;
+        if (t->o.kind == GEMMEPI_NUMBER)
+            t->o.dtype = GEMMEPI_DTYPE_DEFAULT;
+        else
+            make_table(w, t, t->o.kind == GEMMEPI_FULL ? w->m : 1,
+                        t->o.kind == GEMMEPI_SCALAR    ? 1
+                        : t->o.kind == GEMMEPI_PER_ROW ? w->m
+                                                       : n);
+    }
+}
+
+static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd) {
+    int halves = strstr(c->formula, "d = left(") != NULL, doubles = strstr(c->operands, ":double") != NULL;
+    memset(w, 0, sizeof *w);
+    w->c = c;
+    w->random = rng_seeded((uint64_t)(m * 7 + n));
+    w->m = m, w->n = n, w->k = k, w->batch = 2, w->gap = odd ? 1 : 8, w->unit = 1;
+    w->number = 3;
+    w->a.o.dtype = w->b.o.dtype = GEMMEPI_BF16;
+    w->a.o.kind = w->b.o.kind = w->d.o.kind = GEMMEPI_FULL;
+    w->d.o.dtype = c->d;
+    w->d.o.output = 1;
+    snprintf(w->d.name, sizeof w->d.name, "d");
+    make_operands(w);
+    make_table(w, &w->d, m, halves ? n / 2 : doubles ? 2 * n : n);
+    w->unit = 8; /* TMA wants it */
+    make_table(w, &w->a, m, k);
+    make_table(w, &w->b, k, n);
+}
+
+static gemmepi_matrix matrix_of(const table *t) {
+    gemmepi_matrix matrix;
+    memset(&matrix, 0, sizeof matrix);
+    matrix.dtype = t->o.dtype;
+    matrix.ld = t->ld;
+    matrix.batch_stride = t->stride;
+    return matrix;
+}
+
+/* The world's call, for the host or the GPU; pointers holds MOST. */
+static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **pointers, gemmepi_matmul_desc *desc,
+                     gemmepi_matmul_args *args) {
+    int i;
+    memset(desc, 0, sizeof *desc);
+    memset(args, 0, sizeof *args);
+    desc->m = w->m, desc->n = w->n, desc->k = w->k, desc->batch = w->batch;
+    desc->a = matrix_of(&w->a), desc->b = matrix_of(&w->b), desc->d = matrix_of(&w->d);
+    desc->formula = w->c->formula;
+    for (i = 0; i < w->count; i++) {
+        table *t = &w->operands[i];
+        operands[i] = t->o;
+        operands[i].ld = t->o.kind == GEMMEPI_FULL ? t->ld : 0;
+        operands[i].batch_stride = t->o.kind >= GEMMEPI_PER_ROW ? t->stride : 0;
+        pointers[i] = t->o.kind == GEMMEPI_NUMBER ? (void *)&w->number : on_gpu ? t->there : (char *)t->on_host;
+    }
+    desc->operands = w->count ? operands : NULL;
+    desc->operand_count = w->count;
+    args->operands = w->count ? pointers : NULL;
+    args->a = on_gpu ? w->a.there : (char *)w->a.on_host;
+    args->b = on_gpu ? w->b.there : (char *)w->b.on_host;
+    args->d = on_gpu ? w->d.there : (char *)w->d.on_host;
+}
+
+static void check_table(const world *w, table *t, const char *kernel) {
+    double unit = t->o.dtype == GEMMEPI_F32 ? 0 : 0.0078125; /* two roundings of BF16 */
+    int64_t item, line, i;
+    int wrong = 0;
+    CHECK(gemmepi_download(device.context, t->from_gpu, t->there, t->bytes, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    for (item = 0; item < t->items; item++)
+        for (line = 0; line < t->lines; line++)
+            for (i = 0; i < t->ld && wrong < 3; i++) {
+                int64_t at = item * t->stride + line * t->ld + i;
+                double x = as_read(t, t->on_host, at), y = as_read(t, t->from_gpu, at);
+                int is_right = i >= t->length
+                                   ? memcmp(t->on_host + (size_t)at * size_of(t->o.dtype),
+                                            t->from_gpu + (size_t)at * size_of(t->o.dtype), size_of(t->o.dtype)) == 0
+                                   : fabs(x - y) <= w->c->slack * (1 + fabs(x)) + unit * fabs(x);
+                wrong += !is_right;
+                CHECK(is_right, "%s by %s: %s[%d][%d][%d] is %g, on the host %g (%d x %d x %d)", w->c->formula,
+                      kernel, t->name, (int)item, (int)line, (int)i, y, x, (int)w->m, (int)w->n, (int)w->k);
+            }
+}
+
+/* >>plans of one shape */
+
+/* Puts a plan of this candidate into the place of what the formula's plan has within. */
+static gemmepi_status force(gemmepi_plan *plan, const gemmepi__candidate *candidate) {
+    gemmepi__matmul_plan *outer = (gemmepi__matmul_plan *)plan, *inner;
+    gemmepi__formula_step *step = (gemmepi__formula_step *)outer->built;
+    gemmepi__problem inside = gemmepi__problem_inside(&outer->problem);
+    gemmepi__entry entry;
+    gemmepi_status status;
+    inner = gemmepi__new_plan(device.context, &inside);
+    if (!inner || gemmepi__enter_relaxed(device.context, &entry))
+        return GEMMEPI_OUT_OF_MEMORY;
+    gemmepi__lock(&device.context->build_lock);
+    status = gemmepi__build_by(inner, GEMMEPI_ROUTE_FUSED, candidate);
+    gemmepi__unlock(&device.context->build_lock);
+    gemmepi__leave_relaxed(device.context, &entry);
+    if (outer->v)
+        gemmepi__release_plan(&outer->v->base);
+    outer->v = inner;
+    memset(step, 0, sizeof *step);
+    step->is_inside = 1;
+    step->slots = gemmepi__slots_of(&outer->problem);
+    gemmepi__finish_formula_plan(outer);
+    return status;
+}
+
+static int runs;
+
+static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int odd) {
+    gemmepi__candidate candidate = candidate_of(cut);
+    gemmepi_operand operands[MOST];
+    void *pointers[MOST];
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi__problem inside;
+    gemmepi_plan *plan = NULL;
+    gemmepi_plan_details details;
+    world w;
+    int i;
+    make_world(&w, c, m, n, candidate.parts > 1 || cut < SM90_CUTS ? 1088 : 160, odd);
+    candidate.applied = odd;
+    describe(&w, 1, operands, pointers, &desc, &args);
+    CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(!gemmepi__not_inside(&((gemmepi__matmul_plan *)plan)->problem), "%s: %s", c->formula,
+          gemmepi__not_inside(&((gemmepi__matmul_plan *)plan)->problem));
+    inside = gemmepi__problem_inside(&((gemmepi__matmul_plan *)plan)->problem);
+    if (takes(&candidate, &inside)) {
+        CHECK(force(plan, &candidate) == GEMMEPI_OK, "%s: %s", c->formula, gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s by %s: %s", c->formula, details.kernel,
+              gemmepi_last_error());
+        describe(&w, 0, operands, pointers, &desc, &args);
+        CHECK(gemmepi_matmul(host.context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        check_table(&w, &w.d, details.kernel);
+        for (i = 0; i < w.count; i++)
+            if (w.operands[i].o.output)
+                check_table(&w, &w.operands[i], details.kernel);
+        runs++;
+    }
+    gemmepi_plan_destroy(plan);
+    drop_table(&w.a), drop_table(&w.b), drop_table(&w.d);
+    for (i = 0; i < w.count; i++)
+        if (w.operands[i].o.kind != GEMMEPI_NUMBER)
+            drop_table(&w.operands[i]);
+}
+
+static void formulas_inside_kernels_give_what_the_host_gives(void) {
+    int cut, i;
+    if (!device.context)
+        SKIP("there is no GPU of compute capability 9.0");
+    for (cut = only < 0 ? 0 : only; cut < (only < 0 ? (int)CUTS : only + 1); cut++)
+        for (i = 0; i < each; i++) {
+            const formula_case *c = &cases[(cut * 5 + i) % CASES];
+            int is_small = cut >= FIRST_SMALL;
+            run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0);
+            run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1);
+        }
+    CHECK(runs > 0, "no shape took any of them");
+    printf("   %d runs\n", runs);
+}
+
+int main(int argc, char **argv) {
+    const char *name = getenv("GEMMEPI_TEST_DEVICE");
+    int number = name ? atoi(name) : 0;
+    if (argc > 1)
+        only = atoi(argv[1]);
+    if (argc > 2)
+        each = atoi(argv[2]);
+    if (name && strcmp(name, "host") == 0)
+        number = -1;
+    if (number >= 0 && test_device_open(&device, GEMMEPI_DEVICE(number), 0) && !device.has_fused)
+        test_device_close(&device), device.context = NULL;
+    CHECK(test_device_open(&host, GEMMEPI_DEVICE_HOST, 0), "%s", gemmepi_last_error());
+    RUN(formulas_inside_kernels_give_what_the_host_gives);
+    test_device_close(&host);
+    if (device.context)
+        test_device_close(&device);
+    return test_finish();
+}
