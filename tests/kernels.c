@@ -44,6 +44,9 @@ static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
+static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
+static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
+static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
 
 /* One cubin. */
 typedef struct kernel {
@@ -1120,6 +1123,102 @@ static void list_formulas(void) {
     }
 }
 
+/* >>formulas inside kernels */
+
+static const struct formula_row inside_rows[] = {
+    {"norm", "d = v * rstd * bias"},
+    {"gate", "d = silu(v + bias) * up + residual"},
+    {"dropout", "d = (uniform(seed, 0) >= 0.25 ? (v + bias) / 0.75 : 0) + residual"},
+    {"rotate", "x = left(v); y = right(v); d = pair(x * cosine - y * sine, y * cosine + x * sine)"},
+    {"swiglu", "d = left(v) * silu(right(v))"},
+    {"swiglu_backward", "d = pair(v * silu(right(pre)), v * left(pre) * d_silu(right(pre)))"},
+    {"swiglu_anew", "d = pair(cosine * silu(right(v)), cosine * left(v) * d_silu(right(v)))"},
+    {"waves", "d = sin(30 * (v + bias))"},
+    {"kept", "kept = v + bias; d = gelu_erf(kept)"},
+    {"four", "d = (v + bias) * up * rstd + residual * column; kept = d - up"},
+};
+
+/* The problem of a kernel with the formula inside: its operands are the allocator's, and are left to it. */
+static gemmepi__problem inside_problem(const struct formula_row *row, gemmepi_dtype d, int odd) {
+    static const gemmepi_operand kept =
+        OPERAND("kept", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1);
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    size_t i;
+    memset(&desc, 0, sizeof desc);
+    desc.m = odd ? 144 : 4096, desc.n = odd ? 144 : 4096, desc.k = 2048;
+    desc.a.dtype = GEMMEPI_BF16, desc.d.dtype = d;
+    desc.formula = row->text, desc.operands = operands;
+    for (i = 0; i <= GEMMEPI__COUNT(formula_operands); i++) {
+        const gemmepi_operand *operand = i < GEMMEPI__COUNT(formula_operands) ? &formula_operands[i] : &kept;
+        if (strstr(row->text, operand->name))
+            operands[desc.operand_count++] = *operand;
+    }
+    if (gemmepi__normalise_in(&allocator, &desc, 16, &problem) != GEMMEPI_OK ||
+        gemmepi__not_inside(&problem)) {
+        printf("%s is not inside: %s\n", row->name,
+               problem.formula ? gemmepi__not_inside(&problem) : gemmepi_last_error());
+        exit(1);
+    }
+    return gemmepi__problem_inside(&problem);
+}
+
+static void add_inside(const family *of, const struct formula_row *row, gemmepi_dtype d, int shape, int odd,
+                       int applied) {
+    gemmepi__problem problem = inside_problem(row, d, odd);
+    static char prologue[1 << 16];
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    char name[96];
+    if (of == &fused_inside) {
+        gemmepi__sm90 built;
+        if (!gemmepi__shape_takes(&problem, &gemmepi__sm90_shapes[shape], applied))
+            return;
+        memset(&built, 0, sizeof built);
+        gemmepi__cut_up(&problem, &gemmepi__sm90_shapes[shape], applied, &built);
+        gemmepi__append_sm90_defines(&defines, &problem, &built);
+    } else if (of == &mma_inside) {
+        gemmepi__sm80 built;
+        gemmepi__sm80_cut cut;
+        cut.shape = &gemmepi__sm80_shapes[shape], cut.parts = 1;
+        if (!gemmepi__sm80_shape_takes(&problem, cut.shape, 90))
+            return;
+        memset(&built, 0, sizeof built);
+        gemmepi__cut_up_sm80(&problem, &cut, applied, &built);
+        gemmepi__append_sm80_defines(&defines, &problem, &built);
+    } else {
+        if (!gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))
+            return;
+        gemmepi__append_small_defines(&defines, &problem, &gemmepi__small_shapes[shape], applied);
+    }
+    gemmepi__append_inside_code(&defines, &problem);
+    snprintf(name, sizeof name, "%s_%s_shape_%d%s%s", row->name, gemmepi__dtype(d)->name, shape,
+             odd ? "_odd" : "", applied ? "" : "_scaled");
+    add(of, name, prologue);
+}
+
+/* Each formula in some shapes, by turns; --all: in each. */
+static void list_inside(void) {
+    static const struct {
+        const family *of;
+        int shapes, turns;
+    } engines[] = {{&fused_inside, GEMMEPI__COUNT(gemmepi__sm90_shapes), 5},
+                   {&mma_inside, GEMMEPI__COUNT(gemmepi__sm80_shapes), 7},
+                   {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 9}};
+    size_t e, i;
+    int shape;
+    few_archs = 1;
+    for (e = 0; e < GEMMEPI__COUNT(engines); e++)
+        for (i = 0; i < GEMMEPI__COUNT(inside_rows); i++)
+            for (shape = 0; shape < engines[e].shapes; shape++)
+                if (takes_all || ((int)i * 3 + shape) % engines[e].turns == 0) {
+                    int way = ((int)i + shape) % 4;
+                    add_inside(engines[e].of, &inside_rows[i], way & 1 ? GEMMEPI_F32 : GEMMEPI_BF16, shape,
+                               way == 2, way != 3);
+                }
+}
+
 static void list_kernels(void) {
     static const gemmepi_epilogue few[] = {GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                            GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
@@ -1427,6 +1526,7 @@ int main(int argc, char **argv) {
     list_kernels();
     list_elementwise();
     list_formulas();
+    list_inside();
     if (kernel_count == 0) {
         printf("FAIL kernels: there is no family %s\n0 passed, 1 failed, 0 skipped\n", only);
         return 1;

@@ -8,9 +8,6 @@
 #include "epilogue_fragment.cuh"
 #include "epilogue_staging.cuh"
 
-#ifndef GEMMEPI_FORMULA
-#define GEMMEPI_FORMULA 0
-#endif
 #if GEMMEPI_FORMULA
 #include "formula.cuh"
 #include "formula_kinds.cuh"

@@ -30,6 +30,10 @@
 #ifndef GEMMEPI_WHOLE
 #define GEMMEPI_WHOLE 0 // 1: n is a multiple of eight, so that runs side by side exist whole or not at all
 #endif
+#ifndef GEMMEPI_FORMULA
+#define GEMMEPI_FORMULA 0 // 1: the prologue has a formula, for epilogue_inside.cuh
+#define GEMMEPI_FORMULA_ROLLS 0 // 1: it takes so many registers that the kernel for Hopper has one copy of it
+#endif
 #ifndef GEMMEPI_EXTRAS
 #define GEMMEPI_EXTRAS 0 // which of GEMMEPI_EXTRA_OPERANDS there are: a bit of each
 #endif

@@ -22,6 +22,12 @@ sample() {
     cat <<'LIST'
 90 gpu/operands
 90 gpu/formula_pass 16 1
+90 gpu/formula_inside 0 3
+90 gpu/formula_inside 2 1
+90 gpu/formula_inside 6 1
+90 gpu/formula_inside 13 2
+90 gpu/formula_inside 24 1
+90 gpu/formula_inside 27 3
 75 gpu/formula_pass 6 2
 TEST_SHARE=16 90 products/formula
 TEST_SHARE=99 80 products/formula

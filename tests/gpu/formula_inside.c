@@ -12,7 +12,8 @@ enum {
     SM90_CUTS = GEMMEPI__COUNT(gemmepi__sm90_shapes),
     SM80_CUTS = GEMMEPI__COUNT(gemmepi__sm80_shapes),
     SMALL_CUTS = GEMMEPI__COUNT(gemmepi__small_shapes),
-    FIRST_PARTS = SM90_CUTS + SM80_CUTS, /* of the second engine, with k in parts: a pass has the formula then */
+    FIRST_PARTS =
+        SM90_CUTS + SM80_CUTS, /* of the second engine, with k in parts: a pass has the formula then */
     FIRST_SMALL = FIRST_PARTS + 1,
     CUTS = FIRST_SMALL + SMALL_CUTS
 };
@@ -66,8 +67,8 @@ static const formula_case cases[] = {
      GEMMEPI_F32, 1e-6},
     {"d = exp((v - lse) / 16) - (column == label)", "lse:row:f32 label:row:i64", GEMMEPI_BF16, 1e-3},
     {"d = sin(30 * (v + bias))", "bias:column:f32", GEMMEPI_F32, 1e-4},
-    {"d = x * v + y * w + z; o = x - y", "x:full:f32 y:full w:full:e4m3 z:full:f16 o:full:f32:out", GEMMEPI_F32,
-     1e-5},
+    {"d = x * v + y * w + z; o = x - y", "x:full:f32 y:full w:full:e4m3 z:full:f16 o:full:f32:out",
+     GEMMEPI_F32, 1e-5},
     {"x = left(v); y = right(v); d = pair(x * c - y * s, y * c + x * s)", "c:full:half s:full:half",
      GEMMEPI_BF16, 1e-5},
 };
@@ -164,14 +165,16 @@ static void make_operands(world *w) {
                      : has_word(at, ":i64")  ? GEMMEPI_I64
                                              : GEMMEPI_BF16;
         t->o.output = has_word(at, ":out");
-        n = t->o.width == GEMMEPI_WIDTH_HALF ? w->n / 2 : t->o.width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->n : w->n;
+        n = t->o.width == GEMMEPI_WIDTH_HALF     ? w->n / 2
+            : t->o.width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->n
+                                                 : w->n;
         if (t->o.kind == GEMMEPI_NUMBER)
             t->o.dtype = GEMMEPI_DTYPE_DEFAULT;
         else
             make_table(w, t, t->o.kind == GEMMEPI_FULL ? w->m : 1,
-                        t->o.kind == GEMMEPI_SCALAR    ? 1
-                        : t->o.kind == GEMMEPI_PER_ROW ? w->m
-                                                       : n);
+                       t->o.kind == GEMMEPI_SCALAR    ? 1
+                       : t->o.kind == GEMMEPI_PER_ROW ? w->m
+                                                      : n);
     }
 }
 
@@ -204,8 +207,8 @@ static gemmepi_matrix matrix_of(const table *t) {
 }
 
 /* The world's call, for the host or the GPU; pointers holds MOST. */
-static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **pointers, gemmepi_matmul_desc *desc,
-                     gemmepi_matmul_args *args) {
+static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **pointers,
+                     gemmepi_matmul_desc *desc, gemmepi_matmul_args *args) {
     int i;
     memset(desc, 0, sizeof *desc);
     memset(args, 0, sizeof *args);
@@ -217,7 +220,9 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
         operands[i] = t->o;
         operands[i].ld = t->o.kind == GEMMEPI_FULL ? t->ld : 0;
         operands[i].batch_stride = t->o.kind >= GEMMEPI_PER_ROW ? t->stride : 0;
-        pointers[i] = t->o.kind == GEMMEPI_NUMBER ? (void *)&w->number : on_gpu ? t->there : (char *)t->on_host;
+        pointers[i] = t->o.kind == GEMMEPI_NUMBER ? (void *)&w->number
+                      : on_gpu                    ? t->there
+                                                  : (char *)t->on_host;
     }
     desc->operands = w->count ? operands : NULL;
     desc->operand_count = w->count;
@@ -238,13 +243,14 @@ static void check_table(const world *w, table *t, const char *kernel) {
             for (i = 0; i < t->ld && wrong < 3; i++) {
                 int64_t at = item * t->stride + line * t->ld + i;
                 double x = as_read(t, t->on_host, at), y = as_read(t, t->from_gpu, at);
-                int is_right = i >= t->length
-                                   ? memcmp(t->on_host + (size_t)at * size_of(t->o.dtype),
-                                            t->from_gpu + (size_t)at * size_of(t->o.dtype), size_of(t->o.dtype)) == 0
-                                   : fabs(x - y) <= w->c->slack * (1 + fabs(x)) + unit * fabs(x);
+                int is_right = i >= t->length ? memcmp(t->on_host + (size_t)at * size_of(t->o.dtype),
+                                                       t->from_gpu + (size_t)at * size_of(t->o.dtype),
+                                                       size_of(t->o.dtype)) == 0
+                                              : fabs(x - y) <= w->c->slack * (1 + fabs(x)) + unit * fabs(x);
                 wrong += !is_right;
-                CHECK(is_right, "%s by %s: %s[%d][%d][%d] is %g, on the host %g (%d x %d x %d)", w->c->formula,
-                      kernel, t->name, (int)item, (int)line, (int)i, y, x, (int)w->m, (int)w->n, (int)w->k);
+                CHECK(is_right, "%s by %s: %s[%d][%d][%d] is %g, on the host %g (%d x %d x %d)",
+                      w->c->formula, kernel, t->name, (int)item, (int)line, (int)i, y, x, (int)w->m,
+                      (int)w->n, (int)w->k);
             }
 }
 
@@ -296,7 +302,8 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     inside = gemmepi__problem_inside(&((gemmepi__matmul_plan *)plan)->problem);
     if (takes(&candidate, &inside)) {
         CHECK(force(plan, &candidate) == GEMMEPI_OK, "%s: %s", c->formula, gemmepi_last_error());
-        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK,
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
+                  gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
         CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s by %s: %s", c->formula, details.kernel,
               gemmepi_last_error());

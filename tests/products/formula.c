@@ -1353,7 +1353,8 @@ int main(void) {
         else
             run_all();
         if (!here->is_host)
-            printf("   %d plans have the formula inside a kernel, %d pass over v\n", plans_inside, plans_by_pass);
+            printf("   %d plans have the formula inside a kernel, %d pass over v\n", plans_inside,
+                   plans_by_pass);
         test_device_close(here);
     }
     return test_finish() || count == 0;

@@ -84,17 +84,18 @@ constexpr int OUTPUTS = (IN_PLACE ? 0 : OUTPUT_D) + (STAGES_AUX ? HALVES_IN : 0)
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.
-constexpr bool AHEAD = !BIAS_FIRST && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED &&
+constexpr bool AHEAD = !BIAS_FIRST && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each.
 constexpr bool SHARES_LAST = PING_PONG && STRIPS == 2;
-// One copy of the instructions for all columns, where there are many of them; and where ptxas would lack a register without: before
+// One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register without: before
 // CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; beside sums of columns for extra operands; and
 // for an exact activation whose results of 32 bits are copied in words.
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_EXTRAS ||
                                        (ACTIVATION == ELU && COMPILER >= 1300)
-                                 : BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
+                                 : GEMMEPI_FORMULA_ROLLS ||
+                                       BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && GEMMEPI_COPIED));
 static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
@@ -107,7 +108,7 @@ static_assert(!HAS_BGRAD || (PARTS == 1 && SHARES_LAST == PING_PONG && !SUMMED &
 // Together no more than at the launch: 3 * 168. Totals of an operand take more than 24, and so may loads, where RELU's gradient
 // leaves them.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) ||
+    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

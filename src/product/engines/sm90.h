@@ -300,8 +300,8 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90
 static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
     const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
                             GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-    return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && sm90->applied &&
-           sm90->shape.ping_pong && sm90->shape.tile_n == 128 && (sm90->staged & 1) &&
+    return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && !problem->formula &&
+           sm90->applied && sm90->shape.ping_pong && sm90->shape.tile_n == 128 && (sm90->staged & 1) &&
            gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
            (gemmepi__has(problem, GEMMEPI_AUX)
                 ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)

@@ -162,6 +162,18 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
 
 /* >>text */
 
+/* Whether ptxas would lack registers in the kernel for Hopper, which has an epilogue's instructions once for each box of columns: random
+   numbers, long formulas, and such with matrices straight from memory. */
+static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    gemmepi__slots slots = gemmepi__slots_of(problem);
+    int i, direct = 0;
+    for (i = 0; i < f->operand_count; i++)
+        direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
+                  i != slots.residual;
+    return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3);
+}
+
 /* What an epilogue's defines have besides. */
 static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
@@ -175,6 +187,7 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     slots.bias, slots.aux);
     gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n",
                     slots.residual, scaled);
+    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n", gemmepi__rolls_inside(problem));
 }
 
 /* The formula's code, behind the defines. */
