@@ -579,7 +579,15 @@ typedef enum gemmepi_operation {
    CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
    are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
-   follow one another. Numbers beyond the last of a line are not written. */
+   follow one another. Numbers beyond the last of a line are not written.
+
+   A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
+   the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
+   twice as many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in
+   both; of an axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows
+   (PER_COLUMN) or both (SCALAR); with 1 in all axes before, they cover all items (but for column_argmax); with more, these have one
+   stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
+   in F32, in F64 where a tensor is, in I32 where y is. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
     gemmepi_epilogue activation;            /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
@@ -591,6 +599,13 @@ typedef struct gemmepi_elementwise_desc {
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
     size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
+
+    /* In the operation's place: a formula, in the language that stands below, without v. operation, activation, axis, flags and all
+       tensors but y are 0 then. y is D, as wide as what is assigned to it, NULL where the formula does not assign it. NULL: none */
+    const char *formula;
+    const struct gemmepi_operand *operands; /* what it reads and assigns beside y; each but a NUMBER has a tensor */
+    int operand_count;
+    const char *formula_result; /* what it calls y; NULL: "d" */
 } gemmepi_elementwise_desc;
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
@@ -605,6 +620,13 @@ typedef struct gemmepi_elementwise_args {
     void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
+
+    /* Of a formula, as in gemmepi_matmul_args, and y. gemmepi_elementwise takes a pointer that is NULL from the operand's tensor. What no
+       output depends on is not looked at. An output of the kind FULL, or y, may be exactly an input of the kind FULL (pointer, dtype,
+       strides), without periods, that is not read through left, right, even or odd */
+    void *const *operands;
+    const float *const *operand_scales;
+    void *const *operand_amax;
 } gemmepi_elementwise_args;
 
 /* >>layers */
@@ -727,7 +749,8 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
    So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
 
-   Products run formulas (gemmepi_matmul_desc.formula), in this version on the host alone. gemmepi_derive derives them.
+   Products run formulas (gemmepi_matmul_desc.formula), in this version on the host alone, and so do element-wise operations
+   (gemmepi_elementwise_desc.formula), anywhere, without v. gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */
@@ -761,6 +784,10 @@ typedef struct gemmepi_operand {
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
     gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
+
+    /* Element-wise: where it lies, gemmepi_elementwise_desc says of what shape; dtype is 0 or the tensor's, ld and batch_stride are 0.
+       NULL of a NUMBER, and with products */
+    const gemmepi_tensor *tensor;
 } gemmepi_operand;
 
 /* What gemmepi_derive derives. */
@@ -1002,8 +1029,8 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, con
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* An element-wise operation: gemmepi_operation has the formulas. args may be NULL, and a tensor whose pointer is NULL there is
-   taken from desc's own data. */
+/* An element-wise operation: gemmepi_operation has the formulas, or desc one of its own. args may be NULL (but where there are NUMBERs),
+   and a tensor whose pointer is NULL there is taken from desc's own data. */
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *args, gemmepi_stream stream);
 #endif
@@ -1152,7 +1179,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
 /* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
    Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
    formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs to, dtype 0
-   but for gradients of FULL inputs, which have the input's, and strides that are 0. Widths count from the n of the formula that was derived:
+   but for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0. Widths count from the n of the formula that was derived:
    where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
    The names of what is new belong to the library and hold until this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
@@ -4142,8 +4169,8 @@ static gemmepi_status gemmepi__check_type_of_operand(const gemmepi__formula_desc
   for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
     if (accepted >> dtype & 1)
       gemmepi__append(&text, "%s%s", text.length ? ", " : "", gemmepi__dtype((gemmepi_dtype)dtype)->name);
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.operands[%d].dtype (of %s) is %s (%d); accepted here: %s", i, operand->name,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
+    operand->tensor ? "tensor." : "", operand->name,
     gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype",
     (int)operand->dtype, names);
 }
@@ -5191,6 +5218,7 @@ typedef struct gemmepi__adjoint {
 
 typedef struct gemmepi__derivation {
   gemmepi__formula_desc desc;
+  gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]; /* the caller's, with their tensors' dtypes */
   gemmepi__graph graph;
   gemmepi__parser parser;
   gemmepi__printer printer;
@@ -5287,6 +5315,18 @@ static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivatio
   return GEMMEPI_OK;
 }
 
+/* Where count or pointer are bad nothing is taken, which parsing refuses. */
+static void gemmepi__take_operands_to_derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  int i;
+  for (i = 0; desc->operands && i < desc->operand_count && desc->operand_count <= GEMMEPI__FORMULA_OPERANDS; i++) {
+    gemmepi_operand *operand = &d->operands[i];
+    *operand = desc->operands[i];
+    if (operand->tensor && !operand->dtype)
+      operand->dtype = operand->tensor->dtype ? operand->tensor->dtype : GEMMEPI_F32;
+    d->desc.operands = d->operands;
+  }
+}
+
 static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
   gemmepi_status status;
   int i;
@@ -5295,8 +5335,9 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
   d->desc.operand_count = desc->operand_count;
   d->desc.value = desc->value;
   d->desc.accumulator = GEMMEPI_F32;
+  gemmepi__take_operands_to_derive(d, desc);
   for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
-    if (desc->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
+    if (d->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
       d->desc.accumulator = GEMMEPI_F64;
   d->desc.d = d->desc.accumulator;
   status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
@@ -5732,7 +5773,7 @@ static void gemmepi__list_gradient(gemmepi__operand_list *list, const gemmepi__d
   operand.output = 1;
   if (of) {
     operand.width = of->width;
-    operand.dtype = of->kind == GEMMEPI_FULL ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
+    operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
   }
   gemmepi__list_operand(list, &operand);
 }
@@ -6053,8 +6094,24 @@ typedef struct gemmepi__placed_operand {
   int32_t scale, amax; /* of fp8 and I8: 1 where a scale (one F32) is given, and amax (one F32) wanted */
 } gemmepi__placed_operand;
 
+#define GEMMEPI__ITEM_AXES 6
+
+/* In elements, from one row, column or item of each axis to the next; 0 where an operand repeats. */
+typedef struct gemmepi__steps {
+  int64_t row, column, items[GEMMEPI__ITEM_AXES];
+} gemmepi__steps;
+
+/* Operands of any strides. Items are counted as in a dense tensor of these axes, the last of which is the innermost. */
+typedef struct gemmepi__any_strides {
+  int64_t axes; /* of items */
+  int64_t extents[GEMMEPI__ITEM_AXES];
+  gemmepi__steps operands[GEMMEPI__FORMULA_OPERANDS + 1];
+} gemmepi__any_strides;
+
 typedef struct gemmepi__placed_formula {
   const gemmepi__formula *formula;
+  /* NULL: operands lie as their ld and batch_stride say. Else these are the row's step and, of reductions, that of all items */
+  const gemmepi__any_strides *strides;
   int64_t rows, columns, depth,
     items; /* of v: m, n, k, batch; D is as wide as formula->operands[RESULT].width says */
   gemmepi__placed_operand operands[GEMMEPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
@@ -7009,15 +7066,15 @@ static void gemmepi__delete_formula(const gemmepi_allocator *allocator, gemmepi_
   gemmepi__delete(allocator, kept);
 }
 
-static void gemmepi__note_halves(gemmepi__kept_formula *kept) {
-  const gemmepi__formula *formula = kept->placed.formula;
+/* Which inputs are read through left, right, even or odd. */
+static void gemmepi__note_halves(const gemmepi__formula *formula, uint8_t *is_halved) {
   uint8_t below[GEMMEPI__GRAPH_NODES] = {0};
   int i, a;
   for (i = formula->node_count - 1; i >= 0; i--) {
     const gemmepi__node *node = &formula->nodes[i];
     int halves = below[i] || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND;
     if (below[i] && node->op == GEMMEPI__OP_OPERAND)
-      kept->is_halved[node->place] = 1;
+      is_halved[node->place] = 1;
     for (a = 0; a < 3 && halves; a++)
       if (node->args[a] >= 0)
         below[node->args[a]] = 1;
@@ -7049,7 +7106,7 @@ static gemmepi_status gemmepi__make_formula(const gemmepi_allocator *allocator,
     return GEMMEPI_OUT_OF_MEMORY;
   }
   kept->placed.formula = kept->owned = formula;
-  gemmepi__note_halves(kept);
+  gemmepi__note_halves(formula, kept->is_halved);
   *result = kept;
   return GEMMEPI_OK;
 }
@@ -7107,6 +7164,10 @@ static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept
   gemmepi__view *view = &kept->views[i];
   char name[32];
   gemmepi_status status;
+  if (given->tensor)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
+      "leave it NULL, and say how the operand lies by ld and batch_stride", i, given->name);
   if (operand->kind == GEMMEPI_NUMBER)
     return GEMMEPI_OK;
   place->row_period = formula->exchanged ? given->column_period : given->row_period;
@@ -9258,13 +9319,14 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+static int gemmepi__type_of_tensor(const gemmepi_tensor *tensor) {
+  return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
+}
+
+/* All but whether its dtype, which is known, is accepted. */
+static gemmepi_status gemmepi__check_layout(const gemmepi_tensor *tensor, const char *name) {
   int64_t stride[GEMMEPI__MAX_RANK], count = 1;
-  int dtype = tensor->dtype ? (int)tensor->dtype : GEMMEPI_F32, d;
-  if (!gemmepi__is_float(dtype))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
-      gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
+  int dtype = gemmepi__type_of_tensor(tensor), d;
   if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name, tensor->rank,
       tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
@@ -9286,6 +9348,15 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
   gemmepi__take_strides(tensor, stride);
   return gemmepi__check_range(tensor, name, stride);
+}
+
+static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+  int dtype = gemmepi__type_of_tensor(tensor);
+  if (gemmepi__is_float(dtype))
+    return gemmepi__check_layout(tensor, name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
+    gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
 }
 
 /* >>the shape of the operation */
@@ -9533,10 +9604,30 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
 
 /* What tells garbage from a desc, before a pointer of it is followed. */
 static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *desc) {
+  const char *other;
   if (!desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  other = desc->formula          ? "formula"
+      : desc->operands       ? "operands"
+      : desc->operand_count  ? "operand_count"
+      : desc->formula_result ? "formula_result"
+        : NULL;
+  if (other && (desc->operation || !desc->formula))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, desc->operation
+      ? "desc.%s is given beside desc.operation, which is %d; a formula takes its place: leave one of them 0%s"
+      : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
+      other, (int)desc->operation, GEMMEPI__UNINITIALISED);
+#ifdef GEMMEPI_NO_FORMULA
+  if (desc->formula)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
+      "(GEMMEPI_NO_FORMULA)");
+#else
+  if (desc->formula)
+    return GEMMEPI_OK;
+#endif
   if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
       (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
   if (desc->has_parameter != 0 && desc->has_parameter != 1)
     return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
@@ -9598,7 +9689,7 @@ static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task, const
 static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_elementwise_desc *desc,
   const gemmepi_tensor *tensor, int t, int halved) {
   gemmepi__operand *operand = &task->operands[t];
-  operand->dtype = (int32_t)(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+  operand->dtype = gemmepi__type_of_tensor(tensor);
   operand->pointer = t;
   operand->offset = (int64_t)tensor->offset;
   if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
@@ -9800,6 +9891,446 @@ static int64_t gemmepi__nest_count(const gemmepi__nest *nest, int summed) {
       count *= nest->extent[d];
   return count;
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* An element-wise formula as every launch sees it: parsed, and its operands placed by their tensors' strides. */
+
+enum { GEMMEPI__ROW_AXIS = GEMMEPI__MAX_RANK - 2, GEMMEPI__COLUMN_AXIS = GEMMEPI__MAX_RANK - 1 };
+
+/* Zeroed before it is filled, so that its bytes and the formula's tell tasks apart. Shapes have all eight axes, 1 where one is missing. */
+typedef struct gemmepi__formula_task {
+  int64_t tag; /* -2: neither a product nor another element-wise operation begins so */
+  int32_t alignment;
+  int32_t rank; /* of the operation */
+  int64_t shape[GEMMEPI__MAX_RANK]; /* items, rows, and the columns of what is n wide */
+  int64_t offsets[GEMMEPI__RESULT + 1]; /* bytes from the pointer to the element of index 0 */
+  uint8_t has_tensor[GEMMEPI__RESULT + 1]; /* y's at RESULT */
+  uint8_t is_halved[GEMMEPI__RESULT + 2]; /* inputs that are read through left, right, even or odd */
+  int32_t is_empty; /* no output has an element */
+  int32_t unused;
+  gemmepi__any_strides strides;
+  gemmepi__placed_formula placed; /* its pointers are NULL until gemmepi__point_task */
+} gemmepi__formula_task;
+
+/* Once the task lies where it stays. */
+static void gemmepi__point_task(gemmepi__formula_task *task, const gemmepi__formula *formula) {
+  task->placed.formula = formula;
+  task->placed.strides = &task->strides;
+}
+
+/* >>the desc before its formula */
+
+static gemmepi_status gemmepi__check_beside_elementwise_formula(const gemmepi_elementwise_desc *desc) {
+  const char *field = desc->activation                            ? "activation"
+        : desc->has_parameter                       ? "has_parameter"
+        : desc->axis                                ? "axis"
+        : desc->scale_mode                          ? "scale_mode"
+        : desc->flags                               ? "flags"
+        : desc->a || desc->b || desc->w || desc->dy ? "a, b, w or dy"
+        : desc->da || desc->db || desc->dw          ? "da, db or dw"
+        : desc->activation_parameter < 0 || desc->activation_parameter > 0
+        ? "activation_parameter"
+        : NULL;
+  if (field)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s is not 0 beside desc.formula, which has y and operands alone: leave it 0%s", field, GEMMEPI__UNINITIALISED);
+  if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+      (gemmepi__ull)desc->alignment);
+  if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__FORMULA_OPERANDS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
+      desc->operand_count, (int)GEMMEPI__FORMULA_OPERANDS);
+  if (desc->operand_count && !desc->operands)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  return GEMMEPI_OK;
+}
+
+/* How errors call a tensor. */
+static void gemmepi__name_formula_tensor(int i, char name[32]) {
+  if (i == GEMMEPI__RESULT)
+    snprintf(name, 32, "y");
+  else
+    snprintf(name, 32, "desc.operands[%d].tensor", i);
+}
+
+static const gemmepi_tensor *gemmepi__formula_tensor(const gemmepi_elementwise_desc *desc, int i) {
+  if (i == GEMMEPI__RESULT)
+    return desc->y;
+  return i < desc->operand_count ? desc->operands[i].tensor : NULL;
+}
+
+/* A tensor by itself; of an operand also what its other fields say beside it. */
+static gemmepi_status gemmepi__check_formula_tensor(const gemmepi_elementwise_desc *desc, int i) {
+  const gemmepi_tensor *tensor = gemmepi__formula_tensor(desc, i);
+  const gemmepi_operand *operand = i == GEMMEPI__RESULT ? NULL : &desc->operands[i];
+  char name[32];
+  gemmepi__name_formula_tensor(i, name);
+  if (operand && (operand->kind == GEMMEPI_NUMBER) != !tensor && (int)operand->kind >= GEMMEPI_NUMBER &&
+    (int)operand->kind <= GEMMEPI_FULL)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s", name, tensor
+      ? "given, but the operand is a NUMBER, which lies on the host: leave it NULL"
+      : "NULL; element-wise each operand but a NUMBER has a tensor");
+  if (!tensor)
+    return GEMMEPI_OK;
+  if (!gemmepi__dtype_is_known((gemmepi_dtype)gemmepi__type_of_tensor(tensor)))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.dtype is %d, which is no gemmepi_dtype%s", name,
+      (int)tensor->dtype, GEMMEPI__UNINITIALISED);
+  if (operand && operand->dtype && (int)operand->dtype != gemmepi__type_of_tensor(tensor))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
+      gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype", (int)operand->dtype,
+      gemmepi__dtype((gemmepi_dtype)gemmepi__type_of_tensor(tensor))->name);
+  if (operand && (operand->ld || operand->batch_stride))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i, operand->ld ? "ld" : "batch_stride",
+      (long long)(operand->ld ? operand->ld : operand->batch_stride));
+  return gemmepi__check_layout(tensor, name);
+}
+
+/* What the formula computes in. */
+static gemmepi_status gemmepi__formula_types(const gemmepi_elementwise_desc *desc, gemmepi__formula_desc *from) {
+  int i, y = desc->y ? gemmepi__type_of_tensor(desc->y) : 0;
+  from->accumulator = y == GEMMEPI_I32 ? GEMMEPI_I32 : GEMMEPI_F32;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi_tensor *tensor = gemmepi__formula_tensor(desc, i);
+    if (tensor && gemmepi__type_of_tensor(tensor) == GEMMEPI_F64)
+      from->accumulator = GEMMEPI_F64;
+  }
+  from->d = y ? (gemmepi_dtype)y : from->accumulator;
+  if (y == GEMMEPI_I64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
+  if (y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "y has the dtype %s, but a tensor among the operands has F64, with which all have F64",
+      gemmepi__dtype((gemmepi_dtype)y)->name);
+  return GEMMEPI_OK;
+}
+
+/* The formula in memory of the allocator, or the sentence. */
+static gemmepi_status gemmepi__parse_elementwise(const gemmepi_allocator *allocator, const gemmepi_elementwise_desc *desc,
+  gemmepi__formula **formula) {
+  gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+  gemmepi__formula_desc from;
+  gemmepi_status status = gemmepi__check_beside_elementwise_formula(desc);
+  int i;
+  memset(&from, 0, sizeof from);
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
+    if (i < desc->operand_count || i == GEMMEPI__RESULT)
+      status = gemmepi__check_formula_tensor(desc, i);
+  if (!status)
+    status = gemmepi__formula_types(desc, &from);
+  if (status)
+    return status;
+  for (i = 0; i < desc->operand_count; i++) {
+    operands[i] = desc->operands[i];
+    if (operands[i].tensor)
+      operands[i].dtype = (gemmepi_dtype)gemmepi__type_of_tensor(operands[i].tensor);
+  }
+  from.text = desc->formula;
+  from.operands = operands;
+  from.operand_count = desc->operand_count;
+  from.result = desc->formula_result;
+  from.without_value = 1;
+  status = gemmepi__parse_formula(allocator, &from, formula);
+  if (status || (desc->y != NULL) == (*formula)->operands[GEMMEPI__RESULT].used)
+    return status;
+  gemmepi__delete(allocator, *formula);
+  *formula = NULL;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, desc->y ? "y is given, but the formula does not assign %s: leave it NULL"
+    : "y is NULL, but the formula assigns %s, which it is", desc->formula_result ? desc->formula_result : "d");
+}
+
+/* >>the shape of the operation */
+
+/* A tensor with all eight axes. Strides of axes of one element are 0. */
+typedef struct gemmepi__wide_shape {
+  int64_t extent[GEMMEPI__MAX_RANK], stride[GEMMEPI__MAX_RANK];
+} gemmepi__wide_shape;
+
+static gemmepi__wide_shape gemmepi__widen_shape(const gemmepi_tensor *tensor) {
+  gemmepi__wide_shape wide;
+  int64_t stride[GEMMEPI__MAX_RANK];
+  int d, first = GEMMEPI__MAX_RANK - tensor->rank;
+  gemmepi__take_strides(tensor, stride);
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++) {
+    wide.extent[d] = d < first ? 1 : tensor->shape[d - first];
+    wide.stride[d] = wide.extent[d] == 1 ? 0 : stride[d - first];
+  }
+  return wide;
+}
+
+static gemmepi_status gemmepi__refuse_formula_shape(const gemmepi__formula_task *task,
+  const gemmepi_tensor *tensor, int i, const char *rule) {
+  char mine[200], its[200], name[32];
+  gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
+  gemmepi__append_shape(&given, tensor->rank, tensor->shape);
+  gemmepi__append_shape(&wanted, task->rank, &task->shape[GEMMEPI__MAX_RANK - task->rank]);
+  gemmepi__name_formula_tensor(i, name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s", name, mine, its, rule);
+}
+
+/* The period of an input along an axis; 0: none. */
+static int64_t gemmepi__period_along(const gemmepi_elementwise_desc *desc, int i, int d) {
+  if (i == GEMMEPI__RESULT || d < GEMMEPI__ROW_AXIS)
+    return 0;
+  return d == GEMMEPI__ROW_AXIS ? desc->operands[i].row_period : desc->operands[i].column_period;
+}
+
+/* How many columns of n a tensor's are. */
+static int64_t gemmepi__columns_of_n(int64_t columns, int width) {
+  return width == GEMMEPI_WIDTH_HALF ? 2 * columns : width == GEMMEPI_WIDTH_DOUBLE ? columns / 2 : columns;
+}
+
+/* Along each axis the extent of the first tensor that has more or less than one there, y ahead. Of one column that is all there is. */
+static void gemmepi__take_formula_shape(const gemmepi_elementwise_desc *desc, const gemmepi__formula *formula,
+  gemmepi__formula_task *task) {
+  int i, o, d;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    task->shape[d] = 1;
+  for (o = -1; o < desc->operand_count; o++) {
+    const gemmepi_tensor *tensor;
+    gemmepi__wide_shape wide;
+    i = o < 0 ? (int)GEMMEPI__RESULT : o;
+    tensor = gemmepi__formula_tensor(desc, i);
+    if (!tensor)
+      continue;
+    wide = gemmepi__widen_shape(tensor);
+    task->rank = tensor->rank > task->rank ? tensor->rank : task->rank;
+    for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+      if (wide.extent[d] != 1 && task->shape[d] == 1 && !gemmepi__period_along(desc, i, d))
+        task->shape[d] = d == GEMMEPI__COLUMN_AXIS
+        ? gemmepi__columns_of_n(wide.extent[d], formula->operands[i].width)
+        : wide.extent[d];
+  }
+  for (i = 0; i <= GEMMEPI__RESULT && task->shape[GEMMEPI__COLUMN_AXIS] == 1; i++)
+    if (gemmepi__formula_tensor(desc, i) && formula->operands[i].output && formula->operands[i].width == GEMMEPI_WIDTH_HALF)
+      task->shape[GEMMEPI__COLUMN_AXIS] = 2;
+}
+
+static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *task, const gemmepi__formula *formula) {
+  int64_t count = 2; /* of what is 2 n wide */
+  int d;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    if (task->shape[d] && count >= 0)
+      count = gemmepi__offset(count, task->shape[d], 0);
+  if (count < 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation has more than 2^55 elements");
+  for (count = 1, d = 0; d < GEMMEPI__ROW_AXIS; d++)
+    count *= task->shape[d];
+  return gemmepi__check_formula_extents(formula, task->shape[GEMMEPI__ROW_AXIS], task->shape[GEMMEPI__COLUMN_AXIS], count);
+}
+
+/* >>operands */
+
+/* Whether a kind has an element for each index along an axis. */
+static int gemmepi__is_along(int kind, int d) {
+  return d < GEMMEPI__ROW_AXIS    ? 1
+     : d == GEMMEPI__ROW_AXIS ? kind == GEMMEPI_PER_ROW || kind == GEMMEPI_FULL
+        : kind == GEMMEPI_PER_COLUMN || kind == GEMMEPI_FULL;
+}
+
+/* What an axis of an operand must be, or NULL. covers: the output is one for all items. */
+static const char *gemmepi__rule_of_axis(const gemmepi__formula_operand *operand, int d, int64_t extent,
+  int64_t wanted, int64_t period, int covers) {
+  if (!gemmepi__is_along(operand->kind, d))
+    return extent == 1 ? NULL
+       : operand->kind == GEMMEPI_PER_ROW
+        ? "PER_ROW operands have the extent 1 in columns, the last axis"
+       : operand->kind == GEMMEPI_PER_COLUMN
+        ? "PER_COLUMN operands have the extent 1 in rows, the last axis but one"
+        : "SCALARs have the extent 1 in rows and columns, the last two axes";
+  if (period)
+    return extent == period ? NULL : "an axis with a period has that extent";
+  if (extent == wanted || (!operand->output && extent == 1) || (covers && d < GEMMEPI__ROW_AXIS))
+    return NULL;
+  return !operand->output
+       ? "each axis, from the last on, has the same extent or 1 (of what is HALF half the columns, of "
+        "DOUBLE twice as many)"
+     : operand->kind == GEMMEPI_FULL
+       ? "y and outputs of the kind FULL have all of it (HALF half the columns, DOUBLE twice as many)"
+       : "an output has all of it but for what is added up, and all axes before the last two, or 1 in "
+        "all of them (but for places of row_argmax and column_argmax)";
+}
+
+static int gemmepi__covers_items(const gemmepi__formula_operand *operand, const gemmepi__wide_shape *wide) {
+  int d;
+  for (d = 0; d < GEMMEPI__ROW_AXIS; d++)
+    if (wide->extent[d] != 1)
+      return 0;
+  return operand->output && gemmepi__may_cover_batch(operand);
+}
+
+/* The step from one item to the next of a reduction's results: one for all axes of items. 0: it covers them. */
+static gemmepi_status gemmepi__step_of_items(const gemmepi__wide_shape *wide, int i, int64_t *step) {
+  int64_t next = 0;
+  int d;
+  *step = 0;
+  for (d = GEMMEPI__ROW_AXIS - 1; d >= 0; d--) {
+    if (wide->extent[d] == 1)
+      continue;
+    if (!*step)
+      *step = wide->stride[d];
+    else if (wide->stride[d] != next)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.operands[%d].tensor is a reduction's, and its axes before the last two do not lie as in a dense "
+        "tensor: the stride of the one is to be the stride times the extent of the next, %lld", i, (long long)next);
+    next = wide->extent[d] * wide->stride[d];
+  }
+  return GEMMEPI_OK;
+}
+
+/* No two elements of an output may be one. */
+static gemmepi_status gemmepi__check_written_tensor(const gemmepi_tensor *tensor, int i) {
+  gemmepi__wide_shape wide = gemmepi__widen_shape(tensor);
+  gemmepi__layout layout;
+  char name[32];
+  int d, repeats;
+  memset(&layout, 0, sizeof layout);
+  layout.rank = GEMMEPI__MAX_RANK;
+  layout.size = (int64_t)gemmepi__dtype((gemmepi_dtype)gemmepi__type_of_tensor(tensor))->size;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++) {
+    layout.shape[d] = wide.extent[d];
+    layout.stride[d] = wide.stride[d] * layout.size;
+  }
+  repeats = gemmepi__layout_repeats(&layout);
+  if (!repeats)
+    return GEMMEPI_OK;
+  gemmepi__name_formula_tensor(i, name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s is written, but its strides put several of its elements into the same place%s", name,
+    repeats == GEMMEPI__UNDECIDED ? ", or so close that telling would take too long: write a dense tensor" : "");
+}
+
+static void gemmepi__place_by_steps(const gemmepi_elementwise_desc *desc, int i,
+  const gemmepi__wide_shape *wide, gemmepi__formula_task *task) {
+  gemmepi__steps *steps = &task->strides.operands[i];
+  gemmepi__placed_operand *place = &task->placed.operands[i];
+  int d, axis = 0;
+  for (d = 0; d < GEMMEPI__ROW_AXIS; d++)
+    if (task->shape[d] != 1)
+      steps->items[axis++] = wide->stride[d];
+  steps->row = place->ld = wide->stride[GEMMEPI__ROW_AXIS];
+  steps->column = wide->stride[GEMMEPI__COLUMN_AXIS];
+  task->has_tensor[i] = 1;
+  if (i == GEMMEPI__RESULT)
+    return;
+  place->row_period = desc->operands[i].row_period;
+  place->column_period = desc->operands[i].column_period;
+  place->scale = desc->operands[i].scale.mode != GEMMEPI_SCALE_NONE;
+  place->amax = desc->operands[i].amax;
+}
+
+/* Checks an operand against the shape and places it. An output without an element is not made. */
+static gemmepi_status gemmepi__place_tensor(const gemmepi_elementwise_desc *desc, int i,
+  gemmepi__formula *formula, gemmepi__formula_task *task) {
+  const gemmepi_tensor *tensor = gemmepi__formula_tensor(desc, i);
+  gemmepi__formula_operand *operand = &formula->operands[i];
+  gemmepi__wide_shape wide;
+  gemmepi_status status = GEMMEPI_OK;
+  int d, covers;
+  if (!tensor)
+    return GEMMEPI_OK;
+  wide = gemmepi__widen_shape(tensor);
+  covers = gemmepi__covers_items(operand, &wide);
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++) {
+    int64_t n = task->shape[d];
+    const char *rule = gemmepi__rule_of_axis(operand, d, wide.extent[d],
+      d == GEMMEPI__COLUMN_AXIS ? gemmepi__columns_of_width(n, operand->width) : n, gemmepi__period_along(desc, i, d), covers);
+    if (rule)
+      return gemmepi__refuse_formula_shape(task, tensor, i, rule);
+  }
+  gemmepi__place_by_steps(desc, i, &wide, task);
+  task->offsets[i] = (int64_t)tensor->offset;
+  if (operand->output)
+    status = gemmepi__check_written_tensor(tensor, i);
+  if (!status && operand->reduction)
+    status = gemmepi__step_of_items(&wide, i, &task->placed.operands[i].batch_stride);
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    if (operand->output && wide.extent[d] == 0)
+      operand->used = 0;
+  return status;
+}
+
+/* The extents that the formula is run over. Without items there are no rows either: then what covers the items is of nothing. */
+static void gemmepi__place_extents(gemmepi__formula_task *task) {
+  gemmepi__placed_formula *placed = &task->placed;
+  int d;
+  placed->rows = task->shape[GEMMEPI__ROW_AXIS];
+  placed->columns = task->shape[GEMMEPI__COLUMN_AXIS];
+  placed->items = 1;
+  for (d = 0; d < GEMMEPI__ROW_AXIS; d++) {
+    placed->items *= task->shape[d];
+    if (task->shape[d] != 1)
+      task->strides.extents[task->strides.axes++] = task->shape[d];
+  }
+  if (placed->items)
+    return;
+  placed->items = 1;
+  placed->rows = 0;
+  memset(&task->strides, 0, offsetof(gemmepi__any_strides, operands));
+}
+
+/* desc, which has a formula, -> task and formula, this to be given to gemmepi__delete, or the sentence. alignment is the pointers'. */
+static gemmepi_status gemmepi__take_formula_task(const gemmepi_allocator *allocator,
+  const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__formula_task *task, gemmepi__formula **result) {
+  gemmepi__formula *formula = NULL;
+  gemmepi_status status;
+  int i;
+  memset(task, 0, sizeof *task);
+  *result = NULL;
+  status = gemmepi__parse_elementwise(allocator, desc, &formula);
+  if (status)
+    return status;
+  task->tag = -2;
+  task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
+  gemmepi__take_formula_shape(desc, formula, task);
+  gemmepi__note_halves(formula, task->is_halved);
+  status = gemmepi__check_formula_shape(task, formula);
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
+    status = gemmepi__place_tensor(desc, i, formula, task);
+  gemmepi__place_extents(task);
+  task->is_empty = 1;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (formula->operands[i].output && formula->operands[i].used)
+      task->is_empty = 0;
+  if (status)
+    gemmepi__delete(allocator, formula);
+  else
+    *result = formula;
+  return status;
+}
+
+/* >>where a tensor lies */
+
+/* As many elements along an axis as an operand has there. */
+static int64_t gemmepi__extent_of_steps(int64_t extent, int64_t period, int64_t step) {
+  return step == 0 && extent != 0 ? 1 : period ? period : extent;
+}
+
+static gemmepi__layout gemmepi__layout_of_tensor(const gemmepi__formula_task *task, int i) {
+  const gemmepi__placed_formula *placed = &task->placed;
+  const gemmepi__formula_operand *operand = &placed->formula->operands[i];
+  const gemmepi__placed_operand *place = &placed->operands[i];
+  const gemmepi__steps *steps = &task->strides.operands[i];
+  gemmepi__layout layout;
+  int d, axes = (int)task->strides.axes;
+  memset(&layout, 0, sizeof layout);
+  layout.rank = axes + 2;
+  layout.size = (int64_t)gemmepi__dtype((gemmepi_dtype)operand->dtype)->size;
+  for (d = 0; d < axes; d++) {
+    layout.shape[d] = gemmepi__extent_of_steps(task->strides.extents[d], 0, steps->items[d]);
+    layout.stride[d] = steps->items[d] * layout.size;
+  }
+  layout.shape[axes] = gemmepi__extent_of_steps(placed->rows, place->row_period, steps->row);
+  layout.stride[axes] = steps->row * layout.size;
+  layout.shape[axes + 1] = gemmepi__extent_of_steps(
+    gemmepi__columns_of_width(placed->columns, operand->width), place->column_period, steps->column);
+  layout.stride[axes + 1] = steps->column * layout.size;
+  if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
+    layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;
+    layout.shape[axes + 1] = operand->kind == GEMMEPI_PER_COLUMN ? layout.shape[axes + 1] : 1;
+  }
+  return layout;
+}
+#endif
 #endif
 
 /* The CUDA driver's interface, as far as it is used: declared by hand, because the toolkit's headers may be missing
@@ -14347,8 +14878,9 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
     gemmepi__host_sum_operand(problem, arguments);
 }
 #ifndef GEMMEPI_NO_FORMULA
-/* Products with a formula in plain C: v as any product's, then the formula a unit at a time in double, each output rounded once. Nothing is
- as large as a matrix or a row. Column reductions have a walk of their own, ahead of the one that writes what is read in place. */
+/* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
+ in double, each output rounded once. Nothing is as large as a matrix or a row. Column reductions have a walk of their own, ahead of the
+ one that writes what is read in place. */
 
 /* A reduction under way. */
 typedef struct gemmepi__reduced {
@@ -14363,7 +14895,7 @@ enum {
 }; /* of an output: by rows of a tile, or by columns of both halves */
 
 typedef struct gemmepi__host_formula {
-  const gemmepi__problem *problem;
+  const gemmepi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
   const gemmepi__arguments *arguments;
   const gemmepi__formula *formula;
   const gemmepi__placed_formula *placed;
@@ -14438,12 +14970,25 @@ static int64_t gemmepi__folded(int64_t index, int64_t period) {
   return period ? index % period : index;
 }
 
+static int64_t gemmepi__place_by_strides(const gemmepi__any_strides *strides, int o, int64_t item, int64_t row, int64_t column) {
+  const gemmepi__steps *steps = &strides->operands[o];
+  int64_t at = row * steps->row + column * steps->column;
+  int d;
+  for (d = (int)strides->axes - 1; d >= 0; d--) {
+    at += item % strides->extents[d] * steps->items[d];
+    item /= strides->extents[d];
+  }
+  return at;
+}
+
 /* Where an operand's element lies. */
 static int64_t gemmepi__place_of(const gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column) {
   const gemmepi__placed_operand *place = &h->placed->operands[o];
   int kind = h->formula->operands[o].kind;
   row = gemmepi__folded(row, place->row_period);
   column = gemmepi__folded(column, place->column_period);
+  if (h->placed->strides)
+    return gemmepi__place_by_strides(h->placed->strides, o, item, row, column);
   return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column : kind == GEMMEPI_PER_ROW    ? row
     : kind == GEMMEPI_PER_COLUMN ? column : 0);
 }
@@ -14513,7 +15058,8 @@ static void gemmepi__fill_tile(gemmepi__host_formula *h, int64_t item, int64_t r
 
 static void gemmepi__write_output(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, double value) {
   int is_d = o == GEMMEPI__RESULT, dtype = h->formula->operands[o].dtype;
-  double scale = !is_d ? gemmepi__scale_of_operand(h, o)
+  double scale = !is_d         ? gemmepi__scale_of_operand(h, o)
+        : !h->problem ? 1
         : gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
   double scaled = h->placed->operands[o].scale ? value * scale : value;
   void *base = is_d ? h->arguments->pointers[GEMMEPI__D] : h->arguments->operands[o];
@@ -14666,9 +15212,9 @@ static int gemmepi__has_outputs(const gemmepi__formula *formula, int of_columns)
   return 0;
 }
 
-static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi_allocator *allocator) {
-  const gemmepi__placed_formula *placed = &problem->formula->placed;
+/* problem NULL: without v. Of arguments D's pointer, and all of the formula. */
+static gemmepi_status gemmepi__host_formula_over(const gemmepi__problem *problem, const gemmepi__placed_formula *placed,
+  const gemmepi__arguments *arguments, const gemmepi_allocator *allocator) {
   size_t nodes = (size_t)placed->formula->node_count;
   gemmepi__host_formula *h =
     (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(gemmepi__estimate));
@@ -14692,10 +15238,15 @@ static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
   for (o = 0; o < h->formula->operand_count; o++)
     if (placed->operands[o].amax && h->has_amax[o])
       gemmepi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
-  if (h->has_amax[GEMMEPI__RESULT])
+  if (problem && h->has_amax[GEMMEPI__RESULT])
     gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, h->amax[GEMMEPI__RESULT]);
   gemmepi__delete(allocator, h);
   return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi_allocator *allocator) {
+  return gemmepi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
 }
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -15118,6 +15669,335 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
+/* Where a tensor lies, for the checks of each run. */
+
+typedef struct gemmepi__reach_of {
+  gemmepi__layout layout;
+  int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
+} gemmepi__reach_of;
+
+/* offset: bytes from the pointer to the element of index 0. */
+static gemmepi__reach_of gemmepi__reach_of_layout(const gemmepi__layout *layout, int64_t offset) {
+  gemmepi__reach_of reach;
+  int d;
+  reach.layout = *layout;
+  reach.low = offset;
+  reach.high = offset + layout->size;
+  for (d = 0; d < layout->rank; d++) {
+    int64_t last = (layout->shape[d] - 1) * layout->stride[d];
+    if (layout->shape[d] == 0) {
+      reach.low = reach.high = 0;
+      return reach;
+    }
+    if (last < 0)
+      reach.low += last;
+    else
+      reach.high += last;
+  }
+  return reach;
+}
+#ifndef GEMMEPI_NO_FORMULA
+/* The pointers of an element-wise formula's run, checked. */
+
+/* What a run reads or writes. */
+typedef enum gemmepi__region_role {
+  GEMMEPI__TENSOR_REGION,
+  GEMMEPI__SCALE_REGION,
+  GEMMEPI__AMAX_REGION
+} gemmepi__region_role;
+
+typedef struct gemmepi__tensor_region {
+  gemmepi__region_role role;
+  int place, written;
+  uintptr_t base;
+  const gemmepi__reach_of *reach;
+} gemmepi__tensor_region;
+
+typedef struct gemmepi__tensor_regions {
+  int count;
+  gemmepi__tensor_region list[3 * (GEMMEPI__RESULT + 1)];
+} gemmepi__tensor_regions;
+
+static const gemmepi__reach_of gemmepi__reach_of_f32 = {{0, 4, {0}, {0}}, 0, 4};
+
+static void gemmepi__name_tensor_region(const gemmepi__formula *formula, gemmepi__region_role role, int place, char name[128]) {
+  static const char *const arrays[] = {"operands", "operand_scales", "operand_amax"};
+  if (place == GEMMEPI__RESULT)
+    snprintf(name, 128, "args.y");
+  else
+    snprintf(name, 128, "args.%s[%d] (of %s)", arrays[role], place, formula->names + formula->operands[place].name);
+}
+
+/* Adds a pointer, if it is there exactly where it is wanted. why: what wants it, and does not. */
+static gemmepi_status gemmepi__add_tensor_region(const gemmepi__formula *formula, gemmepi__tensor_regions *regions,
+  gemmepi__tensor_region region, int is_wanted, size_t alignment) {
+  static const char *const whys[3][2] = {
+    {"the formula has it, and its tensor an element", "the plan has no such tensor"},
+    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
+    {"desc has amax for it", "desc has no amax for it"}};
+  char name[128];
+  if (is_wanted == (region.base != 0) && region.base % alignment == 0) {
+    if (is_wanted)
+      regions->list[regions->count++] = region;
+    return GEMMEPI_OK;
+  }
+  gemmepi__name_tensor_region(formula, region.role, region.place, name);
+  if (is_wanted != (region.base != 0))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
+      whys[region.role][!is_wanted]);
+  return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
+    (void *)region.base, (int)alignment, region.role == GEMMEPI__TENSOR_REGION
+    ? "the size of an element, or desc.alignment, 16 by default" : "the size of an element");
+}
+
+static gemmepi__tensor_region gemmepi__tensor_region_of(gemmepi__region_role role, int place, int written,
+  const void *pointer, const gemmepi__reach_of *reach) {
+  gemmepi__tensor_region region;
+  region.role = role;
+  region.place = place;
+  region.written = written;
+  region.base = (uintptr_t)pointer;
+  region.reach = reach;
+  return region;
+}
+
+/* The tensor of an operand, or y, its scale and its amax. */
+static gemmepi_status gemmepi__take_tensor_regions(const gemmepi__formula_task *task, int i,
+  const gemmepi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gemmepi__tensor_regions *regions) {
+  const gemmepi__formula *formula = task->placed.formula;
+  const gemmepi__formula_operand *operand = &formula->operands[i];
+  const gemmepi__placed_operand *place = &task->placed.operands[i];
+  size_t size = gemmepi__dtype((gemmepi_dtype)operand->dtype)->size;
+  int is_empty = reach->low == reach->high;
+  gemmepi_status status = GEMMEPI_OK;
+  if (task->has_tensor[i] && !operand->output && !operand->used)
+    return GEMMEPI_OK; /* not looked at */
+  if (!task->has_tensor[i] || !is_empty || pointers[i])
+    status = gemmepi__add_tensor_region(formula, regions,
+      gemmepi__tensor_region_of(GEMMEPI__TENSOR_REGION, i, operand->output, pointers[i], reach),
+      task->has_tensor[i], size > (size_t)task->alignment ? size : (size_t)task->alignment);
+  if (status || i == GEMMEPI__RESULT)
+    return status;
+  status = gemmepi__add_tensor_region(formula, regions, gemmepi__tensor_region_of(GEMMEPI__SCALE_REGION, i, 0,
+    args->operand_scales ? args->operand_scales[i] : NULL, &gemmepi__reach_of_f32), place->scale && operand->used, sizeof(float));
+  return status ? status
+        : gemmepi__add_tensor_region(formula, regions, gemmepi__tensor_region_of(GEMMEPI__AMAX_REGION, i, 1,
+          args->operand_amax ? args->operand_amax[i] : NULL, &gemmepi__reach_of_f32),
+          place->amax && operand->used, sizeof(float));
+}
+
+/* A number is read now: its memory is the host's. */
+static gemmepi_status gemmepi__check_number(const gemmepi__formula *formula, int i, const void *pointer) {
+  char name[128];
+  double number;
+  if (!formula->operands[i].used)
+    return GEMMEPI_OK;
+  gemmepi__name_tensor_region(formula, GEMMEPI__TENSOR_REGION, i, name);
+  if (!pointer)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host", name);
+  if ((uintptr_t)pointer % sizeof(double))
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of 8 bytes (a double)", name, pointer);
+  memcpy(&number, pointer, sizeof number);
+  return formula->accumulator == GEMMEPI_I32 ? gemmepi__check_whole(name + strlen("args."), number)
+        : GEMMEPI_OK;
+}
+
+/* Whether an input may be the output that begins where it does. */
+static int gemmepi__tensor_is_in_place(const gemmepi__formula_task *task, const gemmepi__tensor_region *output,
+  const gemmepi__tensor_region *other) {
+  const gemmepi__formula_operand *p = &task->placed.formula->operands[output->place],
+        *q = &task->placed.formula->operands[other->place];
+  return output->role == GEMMEPI__TENSOR_REGION && other->role == GEMMEPI__TENSOR_REGION &&
+     !other->written && p->kind == GEMMEPI_FULL && q->kind == GEMMEPI_FULL && p->dtype == q->dtype &&
+     p->width == q->width && !q->periods && !task->is_halved[other->place] &&
+     output->base + (uintptr_t)task->offsets[output->place] ==
+       other->base + (uintptr_t)task->offsets[other->place] &&
+     memcmp(&task->strides.operands[output->place], &task->strides.operands[other->place], sizeof(gemmepi__steps)) == 0;
+}
+
+static int64_t gemmepi__offset_of_region(const gemmepi__formula_task *task, const gemmepi__tensor_region *region) {
+  return region->role == GEMMEPI__TENSOR_REGION ? task->offsets[region->place] : 0;
+}
+
+static gemmepi_status gemmepi__check_regions_apart(const gemmepi__formula_task *task, const gemmepi__tensor_region *output,
+  const gemmepi__tensor_region *other) {
+  const gemmepi__reach_of *p = output->reach, *q = other->reach;
+  intptr_t p_base = (intptr_t)output->base, q_base = (intptr_t)other->base;
+  char first[128], second[128];
+  int shares;
+  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
+    q->low == q->high || gemmepi__tensor_is_in_place(task, output, other))
+    return GEMMEPI_OK;
+  shares = gemmepi__layouts_share(&p->layout, &q->layout, q_base + gemmepi__offset_of_region(task, other) -
+    (p_base + gemmepi__offset_of_region(task, output)));
+  if (!shares)
+    return GEMMEPI_OK;
+  gemmepi__name_tensor_region(task->placed.formula, output->role, output->place, first);
+  gemmepi__name_tensor_region(task->placed.formula, other->role, other->place, second);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s (%p), which is written, overlaps %s (%p)%s; y or a FULL output may be exactly a FULL input (pointer, dtype, "
+    "shape and strides), without periods, that is not read through left, right, even or odd",
+    first, (void *)output->base, second, (void *)other->base, gemmepi__if_undecided(shares));
+}
+
+/* Of args what a formula does not take. */
+static gemmepi_status gemmepi__check_args_beside_formula(const gemmepi_elementwise_args *args) {
+  const char *name = args->a         ? "a"
+        : args->b       ? "b"
+        : args->w       ? "w"
+        : args->dy      ? "dy"
+        : args->da      ? "da"
+        : args->db      ? "db"
+        : args->dw      ? "dw"
+        : args->scale   ? "scale"
+        : args->y_scale ? "y_scale"
+        : args->amax    ? "amax"
+        : NULL;
+  if (args->weight < 0 || args->weight > 0 || args->weight != args->weight)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, but a formula has none: leave it 0", args->weight);
+  if (!name)
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but a formula has y and operands alone: leave it NULL", name);
+}
+
+/* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */
+static gemmepi_status gemmepi__check_formula_pointers(const gemmepi__formula_task *task,
+  const gemmepi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gemmepi__tensor_regions *regions) {
+  const gemmepi__formula *formula = task->placed.formula;
+  gemmepi_status status = gemmepi__check_args_beside_formula(args);
+  int i, j;
+  regions->count = 0;
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++) {
+    if (i >= formula->operand_count && i < GEMMEPI__RESULT)
+      continue;
+    status = formula->operands[i].kind == GEMMEPI_NUMBER
+        ? gemmepi__check_number(formula, i, pointers[i])
+        : gemmepi__take_tensor_regions(task, i, &reach[i], pointers, args, regions);
+  }
+  for (i = 0; i < regions->count; i++)
+    for (j = i + 1; j < regions->count && !status; j++) {
+      if (regions->list[i].written)
+        status = gemmepi__check_regions_apart(task, &regions->list[i], &regions->list[j]);
+      else if (regions->list[j].written)
+        status = gemmepi__check_regions_apart(task, &regions->list[j], &regions->list[i]);
+    }
+  return status;
+}
+/* Element-wise formulas: what a plan has of one, and its runs. */
+
+#ifndef GEMMEPI_NO_HOST
+#endif
+
+typedef struct gemmepi__elementwise_formula {
+  gemmepi__formula_task task;
+  gemmepi__formula *formula;
+  gemmepi__reach_of reach[GEMMEPI__RESULT + 1];
+} gemmepi__elementwise_formula;
+
+/* >>building */
+
+static void gemmepi__delete_elementwise_formula(const gemmepi_allocator *allocator, gemmepi__elementwise_formula *own) {
+  if (own)
+    gemmepi__delete(allocator, own->formula);
+  gemmepi__delete(allocator, own);
+}
+
+/* Of a task whose formula becomes the result's. NULL: there is no memory, and the formula is still the caller's. */
+static gemmepi__elementwise_formula *gemmepi__new_elementwise_formula(const gemmepi_allocator *allocator,
+  const gemmepi__formula_task *task, gemmepi__formula *formula) {
+  gemmepi__elementwise_formula *own = (gemmepi__elementwise_formula *)gemmepi__new(allocator, sizeof *own);
+  gemmepi__layout layout;
+  int i;
+  if (!own)
+    return NULL;
+  own->task = *task;
+  own->formula = formula;
+  gemmepi__point_task(&own->task, formula);
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    if (!task->has_tensor[i])
+      continue;
+    layout = gemmepi__layout_of_tensor(&own->task, i);
+    own->reach[i] = gemmepi__reach_of_layout(&layout, task->offsets[i]);
+    if (formula->operands[i].output && !formula->operands[i].used) /* without an element */
+      own->reach[i].low = own->reach[i].high = 0;
+  }
+  return own;
+}
+
+/* What tells it from all others: task and formula, to be given to gemmepi__delete, or NULL. */
+static void *gemmepi__key_of_formula_task(const gemmepi_allocator *allocator,
+  const gemmepi__formula_task *task, const gemmepi__formula *formula, size_t *size) {
+  gemmepi__formula head = *formula;
+  size_t rest = gemmepi__rest_of_formula(formula), fields = offsetof(gemmepi__formula, nodes);
+  char *key;
+  *size = sizeof *task + fields + rest;
+  key = (char *)gemmepi__new(allocator, *size);
+  if (!key)
+    return NULL;
+  memcpy(key, task, sizeof *task);
+  memcpy(key + sizeof *task, &head, fields);
+  memcpy(key + sizeof *task + fields, formula->nodes, rest);
+  return key;
+}
+
+/* >>pointers */
+
+/* A run's pointers by place, y's at RESULT. desc, of a call that plans itself: whose tensors' data stands for what args lacks. */
+static void gemmepi__take_formula_pointers(const gemmepi_elementwise_args *args, int count, const gemmepi_elementwise_desc *desc,
+  void *pointers[GEMMEPI__RESULT + 1]) {
+  int i;
+  memset(pointers, 0, (GEMMEPI__RESULT + 1) * sizeof *pointers);
+  for (i = 0; i < count; i++) {
+    pointers[i] = args->operands ? args->operands[i] : NULL;
+    if (!pointers[i] && desc && desc->operands[i].tensor)
+      pointers[i] = desc->operands[i].tensor->data;
+  }
+  pointers[GEMMEPI__RESULT] = args->y;
+  if (!args->y && desc && desc->y)
+    pointers[GEMMEPI__RESULT] = desc->y->data;
+}
+
+/* The alignment class of the tensors' data, as gemmepi__alignment_of for products. Nothing of the desc but its count is checked yet. */
+static size_t gemmepi__alignment_of_formula(const gemmepi_elementwise_desc *desc, void *const *pointers) {
+  uintptr_t bits = GEMMEPI__DEFAULT_ALIGNMENT | (uintptr_t)pointers[GEMMEPI__RESULT];
+  int i;
+  for (i = 0; i < desc->operand_count; i++)
+    if (desc->operands[i].kind != GEMMEPI_NUMBER)
+      bits |= (uintptr_t)pointers[i];
+  return (size_t)(bits & (~bits + 1));
+}
+
+/* >>running */
+
+#ifndef GEMMEPI_NO_HOST
+/* Each pointer to the element of index 0 of its tensor, `offsets` bytes on. */
+static void gemmepi__shift_pointers(const gemmepi__formula *formula, const int64_t *offsets,
+  void *const *pointers, void *shifted[GEMMEPI__RESULT + 1]) {
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    shifted[i] = pointers[i] && formula->operands[i].kind != GEMMEPI_NUMBER
+        ? (void *)((uintptr_t)pointers[i] + (uintptr_t)offsets[i])
+        : pointers[i];
+}
+
+static gemmepi_status gemmepi__run_formula_on_host(const gemmepi__elementwise_formula *own, const gemmepi_elementwise_args *args,
+  void *const *pointers, const gemmepi_allocator *allocator) {
+  gemmepi__arguments arguments;
+  void *shifted[GEMMEPI__RESULT + 1];
+  int i;
+  memset(&arguments, 0, sizeof arguments);
+  gemmepi__shift_pointers(own->formula, own->task.offsets, pointers, shifted);
+  for (i = 0; i < own->formula->operand_count; i++)
+    if (own->formula->operands[i].kind == GEMMEPI_NUMBER && own->formula->operands[i].used)
+      memcpy(&arguments.numbers[i], pointers[i], sizeof(double));
+  arguments.pointers[GEMMEPI__D] = shifted[GEMMEPI__RESULT];
+  arguments.operands = shifted;
+  arguments.operand_scales = args->operand_scales;
+  arguments.operand_amax = args->operand_amax;
+  return gemmepi__host_formula_over(NULL, &own->task.placed, &arguments, allocator);
+}
+#endif
+#endif
 /* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
 
 #define GEMMEPI__ELEMENT_THREADS 256 /* of all element-wise kernels */
@@ -15849,14 +16729,10 @@ static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const 
 
 #ifndef GEMMEPI_NO_HOST
 #endif
+#ifndef GEMMEPI_NO_FORMULA
+#endif
 
 #define GEMMEPI__MAX_SUMS 3 /* da, db and dw */
-
-/* Where a tensor lies, for the checks of each run. */
-typedef struct gemmepi__reach_of {
-  gemmepi__layout layout;
-  int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
-} gemmepi__reach_of;
 
 typedef struct gemmepi__elementwise_plan {
   gemmepi_plan base;
@@ -15868,27 +16744,14 @@ typedef struct gemmepi__elementwise_plan {
   gemmepi__loop loop;
   gemmepi__scaled_step scaled;
   gemmepi__reach_of reach[GEMMEPI__TENSORS];
+  struct gemmepi__elementwise_formula *formula; /* in the task's place, which is 0 then; NULL: none */
 } gemmepi__elementwise_plan;
 
 /* >>building */
 
-static void gemmepi__take_reach(const gemmepi__task *task, int t, gemmepi__reach_of *reach) {
-  const gemmepi__operand *operand = &task->operands[t];
-  int d;
-  reach->layout = gemmepi__layout_of(task, operand);
-  reach->low = operand->offset;
-  reach->high = operand->offset + reach->layout.size;
-  for (d = 0; d < reach->layout.rank; d++) {
-    int64_t last = (reach->layout.shape[d] - 1) * reach->layout.stride[d];
-    if (reach->layout.shape[d] == 0) {
-      reach->low = reach->high = 0;
-      return;
-    }
-    if (last < 0)
-      reach->low += last;
-    else
-      reach->high += last;
-  }
+static gemmepi__reach_of gemmepi__reach_of_operand(const gemmepi__task *task, int t) {
+  gemmepi__layout layout = gemmepi__layout_of(task, &task->operands[t]);
+  return gemmepi__reach_of_layout(&layout, task->operands[t].offset);
 }
 
 static void gemmepi__need_workspace(gemmepi__elementwise_plan *plan, size_t bytes) {
@@ -15941,6 +16804,9 @@ static gemmepi_status gemmepi__build_on_device(gemmepi__elementwise_plan *plan) 
 
 static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
   gemmepi__elementwise_plan *plan = (gemmepi__elementwise_plan *)destroyed;
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__delete_elementwise_formula(&plan->base.context->allocator, plan->formula);
+#endif
   gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -15956,7 +16822,7 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
   plan->task = *task;
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__task_has(task, t))
-      gemmepi__take_reach(task, t, &plan->reach[t]);
+      plan->reach[t] = gemmepi__reach_of_operand(task, t);
   if (task->is_empty)
     plan->route = GEMMEPI_ROUTE_EMPTY;
   else if (context->is_host)
@@ -15970,9 +16836,63 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
   return status;
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+static gemmepi_status gemmepi__choose_for_formula(gemmepi__elementwise_plan *plan) {
+  if (plan->formula->task.is_empty)
+    plan->route = GEMMEPI_ROUTE_EMPTY;
+  else if (plan->base.context->is_host)
+    plan->route = GEMMEPI_ROUTE_HOST;
+  else
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given: on a GPU none runs yet");
+  return GEMMEPI_OK;
+}
+
+/* formula becomes the plan's, or is freed. */
+static gemmepi_status gemmepi__build_formula_plan(gemmepi_context *context, const gemmepi__formula_task *task,
+  gemmepi__formula *formula, gemmepi__elementwise_plan **result) {
+  gemmepi__elementwise_plan *plan =
+    (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+  if (plan) {
+    plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gemmepi__destroy_elementwise);
+    plan->formula = gemmepi__new_elementwise_formula(&context->allocator, task, formula);
+    if (plan->formula)
+      status = gemmepi__choose_for_formula(plan);
+  }
+  if (!plan || !plan->formula)
+    gemmepi__delete(&context->allocator, formula);
+  if (!status)
+    *result = plan;
+  else if (plan)
+    gemmepi__release_plan(&plan->base);
+  return status;
+}
+
+static gemmepi_status gemmepi__plan_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  gemmepi__elementwise_plan **plan) {
+  gemmepi__formula_task task;
+  gemmepi__formula *formula;
+  gemmepi_status status =
+    gemmepi__take_formula_task(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &task, &formula);
+  return status ? status : gemmepi__build_formula_plan(context, &task, formula, plan);
+}
+#endif
+
+static gemmepi_status gemmepi__plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  gemmepi__elementwise_plan **plan) {
+  gemmepi__task task;
+  gemmepi_status status = gemmepi__check_operation(desc);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && desc->formula)
+    return gemmepi__plan_formula(context, desc, plan);
+#endif
+  if (!status)
+    status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
+  return status ? status : gemmepi__build_elementwise(context, &task, plan);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   gemmepi_plan **result) {
-  gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
   gemmepi_status status;
   if (result)
@@ -15981,9 +16901,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, co
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-  if (!status)
-    status = gemmepi__build_elementwise(context, &task, &plan);
+  status = gemmepi__plan_elementwise(context, desc, &plan);
   if (!status)
     *result = &plan->base;
   return status;
@@ -16178,6 +17096,28 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
   return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* pointers: as gemmepi__take_formula_pointers has them. */
+static gemmepi_status gemmepi__run_formula(const gemmepi__elementwise_plan *plan,
+  const gemmepi_elementwise_args *args, void *const *pointers, int one_shot, gemmepi_stream stream) {
+  const gemmepi__elementwise_formula *own = plan->formula;
+  gemmepi__tensor_regions regions;
+  gemmepi_status status =
+    gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+  (void)one_shot;
+  if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
+    return status;
+  status = gemmepi__check_formula_pointers(&own->task, own->reach, pointers, args, &regions);
+  if (status)
+    return status;
+#ifndef GEMMEPI_NO_HOST
+  if (plan->route == GEMMEPI_ROUTE_HOST)
+    return gemmepi__run_formula_on_host(own, args, pointers, &plan->base.context->allocator);
+#endif
+  return GEMMEPI_OK;
+}
+#endif
+
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
   const gemmepi_elementwise_args *args, int one_shot, gemmepi_stream stream) {
@@ -16217,9 +17157,16 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
   gemmepi_stream stream) {
+  const gemmepi__elementwise_plan *own = (const gemmepi__elementwise_plan *)plan;
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
-  return status ? status
-        : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
+#ifndef GEMMEPI_NO_FORMULA
+  void *pointers[GEMMEPI__RESULT + 1];
+  if (!status && own->formula) {
+    gemmepi__take_formula_pointers(args, own->formula->formula->operand_count, NULL, pointers);
+    return gemmepi__run_formula(own, args, pointers, 0, stream);
+  }
+#endif
+  return status ? status : gemmepi__run_elementwise(own, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan, gemmepi_stream stream) {
@@ -16264,6 +17211,55 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
   return (size_t)(bits & (~bits + 1));
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* The plan that is kept for a task, or a new one, with a reference for the caller. formula is the plan's, or freed. */
+static gemmepi_status gemmepi__get_formula_plan(gemmepi_context *context, const gemmepi__formula_task *task,
+  gemmepi__formula *formula, gemmepi_plan **kept) {
+  gemmepi__elementwise_plan *plan;
+  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+  size_t size;
+  void *key = gemmepi__key_of_formula_task(&context->allocator, task, formula, &size);
+  *kept = key ? gemmepi__find_kept(context, key, size) : NULL;
+  if (!key || *kept)
+    gemmepi__delete(&context->allocator, formula);
+  if (*kept)
+    status = GEMMEPI_OK;
+  else if (key)
+    status = gemmepi__build_formula_plan(context, task, formula, &plan);
+  if (!status && !*kept)
+    *kept = gemmepi__keep(context, key, size, &plan->base);
+  gemmepi__delete(&context->allocator, key);
+  return status;
+}
+
+static gemmepi_status gemmepi__elementwise_by_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  const gemmepi_elementwise_args *given, gemmepi_stream stream) {
+  gemmepi_elementwise_args args;
+  gemmepi__formula_task task;
+  gemmepi__formula *formula;
+  gemmepi_plan *kept;
+  void *pointers[GEMMEPI__RESULT + 1];
+  gemmepi_status status = gemmepi__check_beside_elementwise_formula(desc);
+  if (status)
+    return status;
+  memset(&args, 0, sizeof args);
+  if (given)
+    args = *given;
+  gemmepi__take_formula_pointers(&args, desc->operand_count, desc, pointers);
+  status = gemmepi__take_formula_task(&context->allocator, desc, gemmepi__alignment_of_formula(desc, pointers), &task, &formula);
+  if (!status)
+    status = gemmepi__get_formula_plan(context, &task, formula, &kept);
+  if (status)
+    return status;
+  if (!args.workspace)
+    status = gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)kept, stream);
+  if (!status)
+    status = gemmepi__run_formula((const gemmepi__elementwise_plan *)kept, &args, pointers, 1, stream);
+  gemmepi__release_plan(kept);
+  return status;
+}
+#endif
+
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   const gemmepi_elementwise_args *given, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
@@ -16279,6 +17275,10 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
   status = gemmepi__check_operation(desc);
   if (status)
     return status;
+#ifndef GEMMEPI_NO_FORMULA
+  if (desc->formula)
+    return gemmepi__elementwise_by_formula(context, desc, given, stream);
+#endif
   args = gemmepi__filled_args(desc, given);
   gemmepi__take_pointers_of(&args, pointers);
   status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
@@ -16394,10 +17394,18 @@ static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *
   case GEMMEPI_ROUTE_SCALED:
     return plan->scaled.cast.name;
   case GEMMEPI_ROUTE_HOST:
-    return "gemmepi__host_elementwise";
+    return plan->formula ? "gemmepi__host_formula" : "gemmepi__host_elementwise";
   default:
     return "";
   }
+}
+
+static gemmepi_dtype gemmepi__accumulator_of(const gemmepi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    return (gemmepi_dtype)plan->formula->formula->accumulator;
+#endif
+  return (gemmepi_dtype)plan->task.accumulator;
 }
 
 static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gemmepi_plan_details *details) {
@@ -16415,8 +17423,10 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
   }
   details->launches = gemmepi__elementwise_launches(plan);
   details->workspace_size = plan->workspace_size;
-  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
-  details->compute = details->accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gemmepi__accumulator_of(plan);
+  details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
+        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
+        : GEMMEPI_COMPUTE_F32;
   details->deterministic = details->bit_stable = 1;
 }
 
@@ -16446,9 +17456,61 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwis
     : "a tensor is not dense or not aligned");
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+static void gemmepi__explain_steps(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
+  const gemmepi__steps *steps = &task->strides.operands[i];
+  int64_t strides[GEMMEPI__MAX_RANK];
+  int d, axis = 0, first = GEMMEPI__MAX_RANK - task->rank;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    strides[d] = d == GEMMEPI__COLUMN_AXIS                   ? steps->column
+        : d == GEMMEPI__ROW_AXIS                    ? steps->row
+        : task->strides.axes && task->shape[d] != 1 ? steps->items[axis++]
+        : 0;
+  gemmepi__append_shape(text, task->rank, &strides[first]);
+}
+
+static void gemmepi__explain_formula_operand(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
+  const gemmepi__formula *formula = task->placed.formula;
+  const gemmepi__formula_operand *operand = &formula->operands[i];
+  gemmepi__append(text, "  %s: %s", formula->names + operand->name, gemmepi__kind_names[operand->kind]);
+  if (task->has_tensor[i]) {
+    gemmepi__append(text, ", %s, strides ", gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gemmepi__explain_steps(text, task, i);
+  }
+  gemmepi__append(text, "%s%s%s\n", operand->output ? ", written" : "", operand->accumulate ? ", added to" : "",
+    operand->used     ? "" : operand->output ? ", without an element" : ", not read");
+}
+
+static void gemmepi__explain_formula_plan(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
+  const gemmepi__formula_task *task = &plan->formula->task;
+  const gemmepi__formula *formula = plan->formula->formula;
+  int i;
+  gemmepi__append(text, "a formula over ");
+  gemmepi__append_shape(text, task->rank, &task->shape[GEMMEPI__MAX_RANK - task->rank]);
+  gemmepi__append(text, " in %s\n  formula: ", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name);
+  gemmepi__print_formula(text, formula);
+  gemmepi__append(text, "\n");
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (i < formula->operand_count || task->has_tensor[i])
+      gemmepi__explain_formula_operand(text, task, i);
+  if (plan->route == GEMMEPI_ROUTE_EMPTY)
+    gemmepi__append(text, "  empty: no output has an element\n");
+  if (plan->route == GEMMEPI_ROUTE_HOST)
+    gemmepi__append(text, "  host: plain C\n");
+  gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
+    (gemmepi__ull)plan->workspace_size);
+}
+#endif
+
 static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
   const gemmepi__task *task = &plan->task;
   int t, i;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula) {
+    gemmepi__explain_formula_plan(text, plan);
+    return;
+  }
+#endif
   gemmepi__append(text, "%s", gemmepi__operation(task->operation)->name);
   if (gemmepi__operation(task->operation)->has_activation)
     gemmepi__append(text, " %s", gemmepi__activation_name((gemmepi_epilogue)task->activation));

@@ -57,6 +57,9 @@
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "problem/elementwise.h"
 #include "problem/nest.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "problem/elementwise_formula.h"
+#endif
 #endif
 
 #include "cuda/driver.h"
@@ -93,6 +96,11 @@
 #include "kernels/params.h"
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
+#include "elementwise/reach.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "elementwise/formula_regions.h"
+#include "elementwise/formula.h"
+#endif
 #include "elementwise/loop.h"
 #include "elementwise/sum.h"
 #include "elementwise/scaled.h"
