@@ -14145,6 +14145,44 @@ static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
 }
 /* One launch of a kernel of ours. */
 
+/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
+
+typedef struct gemmepi__chip {
+  int arch; /* 90 for compute capability 9.0 */
+  unsigned most_shared; /* bytes of shared memory that a block may have */
+  double
+    mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
+  double wgmma; /* likewise by wgmma; 0: it has none */
+  double fma; /* pairs of F32, by multiply-adds */
+  double megahertz; /* of a multiprocessor at work */
+  double
+    memory; /* bytes that memory gives in a microsecond, where the driver does not say: four fifths of NVIDIA's data sheets */
+  const char *source; /* of the rates before, but for memory */
+} gemmepi__chip;
+
+/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
+static const gemmepi__chip gemmepi__chips[] = {
+  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
+  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
+  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
+  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
+  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
+  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
+  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+};
+
+/* The chip's row, or that of the nearest older one; of those older than all the first. */
+static const gemmepi__chip *gemmepi__chip_of(int arch) {
+  const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
+  while (chip > gemmepi__chips && chip->arch > arch)
+    chip--;
+  return chip;
+}
+
 typedef struct gemmepi__launch {
   gemmepi__cu_function function; /* NULL: nothing to launch */
   unsigned blocks, threads_x, threads_y;
@@ -14291,6 +14329,20 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
   result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
     launch->threads_y, 1, launch->shared, stream, list, NULL);
   return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
+}
+
+/* >>what launches take, for estimates */
+
+/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
+ the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
+#define GEMMEPI__ANOTHER_LAUNCH 1.5
+
+/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
+#define GEMMEPI__SUM_LAUNCH 1.2
+
+/* Bytes that memory gives in a microsecond. */
+static double gemmepi__memory_rate(const gemmepi_context *context) {
+  return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
 }
 /* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
 
@@ -17697,9 +17749,6 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
   return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
 }
 
-/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GEMMEPI__SUM_LAUNCH 1.2
-
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
   return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
        ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
@@ -17741,44 +17790,6 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
       sums->second.function ? 2 : 1, sums->second.function ? "es" : "");
 }
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
-
-/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
-
-typedef struct gemmepi__chip {
-  int arch; /* 90 for compute capability 9.0 */
-  unsigned most_shared; /* bytes of shared memory that a block may have */
-  double
-    mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
-  double wgmma; /* likewise by wgmma; 0: it has none */
-  double fma; /* pairs of F32, by multiply-adds */
-  double megahertz; /* of a multiprocessor at work */
-  double
-    memory; /* bytes that memory gives in a microsecond, where the driver does not say: four fifths of NVIDIA's data sheets */
-  const char *source; /* of the rates before, but for memory */
-} gemmepi__chip;
-
-/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
-static const gemmepi__chip gemmepi__chips[] = {
-  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
-  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
-  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
-  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
-  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
-  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-};
-
-/* The chip's row, or that of the nearest older one; of those older than all the first. */
-static const gemmepi__chip *gemmepi__chip_of(int arch) {
-  const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
-  while (chip > gemmepi__chips && chip->arch > arch)
-    chip--;
-  return chip;
-}
 
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
 #define GEMMEPI__PASS_BLOCKS     3 /* that a multiprocessor holds, as a rule */
@@ -18127,15 +18138,6 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
     gemmepi__name_of_epilogue(problem, product->dtype, words));
   return gemmepi__get_waiting_kernel(context, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
-}
-
-/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
- the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
-#define GEMMEPI__ANOTHER_LAUNCH 1.5
-
-/* Bytes that memory gives in a microsecond. */
-static double gemmepi__memory_rate(const gemmepi_context *context) {
-  return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
 }
 
 /* Bytes that memory moves for an operand. What is written and does not fill sectors of 32 bytes takes it longer, and what is read and

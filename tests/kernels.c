@@ -6,9 +6,9 @@
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
    there is no NVRTC. */
 #include "device/compile.h"
+#include "elementwise/formula_pass.h"
 #include "elementwise/plan.h"
 #include "extra.h"
-#include "product/parts/formula_pass.h"
 #include "product/plan.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
 #include "../unit/formula_cases.h"
 #include "device/destroy.h"
 #include "device/memory.h"
-#include "product/parts/formula_pass.h"
+#include "elementwise/formula_pass.h"
 
 static gemmepi_context *gpu;
 static int asked_count;

@@ -1,11 +1,13 @@
 /* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
    where the formula has reductions. Not in gemmepi.h yet, as no route runs formulas. */
-#ifndef GEMMEPI_PRODUCT_PARTS_FORMULA_PASS_H
-#define GEMMEPI_PRODUCT_PARTS_FORMULA_PASS_H
+#ifndef GEMMEPI_ELEMENTWISE_FORMULA_PASS_H
+#define GEMMEPI_ELEMENTWISE_FORMULA_PASS_H
 
-#include "../../formula/emit.h"
-#include "../../formula/placed.h"
-#include "pass.h"
+#include "../device/launch.h"
+#include "../device/memory.h"
+#include "../formula/emit.h"
+#include "../formula/placed.h"
+#include "../kernels/params.h"
 
 #define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
 #define GEMMEPI__FORMULA_FEW_STEPS  4   /* rows that a thread takes */
