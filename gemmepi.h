@@ -5840,7 +5840,6 @@ static int gemmepi__members(const gemmepi__formula *formula, int width) {
   return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
 }
 
-#ifndef GEMMEPI_NO_HOST
 /* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
 static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
   const gemmepi__node *n = &formula->nodes[node];
@@ -5854,7 +5853,6 @@ static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const g
   return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
      gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
 }
-#endif
 
 /* >>from the graph */
 
@@ -7380,6 +7378,24 @@ typedef struct gemmepi__formula_pass_params {
   gemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];
 } gemmepi__formula_pass_params;
 
+/* formula_pass.cu with GEMMEPI_STRIDED: items have up to five axes. Of an operand, in elements: from one column to the next, and to the next
+ item of each axis but the innermost, whose step is the place's stride. */
+#define GEMMEPI__FORMULA_OUTER_AXES 4
+
+typedef struct gemmepi__formula_steps {
+  long long column, items[GEMMEPI__FORMULA_OUTER_AXES];
+} gemmepi__formula_steps;
+
+typedef struct gemmepi__formula_strides {
+  long long extents[GEMMEPI__FORMULA_OUTER_AXES]; /* of the axes of items, from the innermost on; 1 where there is none */
+  gemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_strides;
+
+typedef struct gemmepi__strided_formula_params {
+  gemmepi__formula_pass_params pass;
+  gemmepi__formula_strides strides;
+} gemmepi__strided_formula_params;
+
 /* formula_reduce.cu: `count` results of each of `groups`, each of `lines` states, some of which a thread takes. A result's first state
  is group * group_step + result * result_step, the next ones line_step on. */
 typedef struct gemmepi__formula_reduction {
@@ -7389,7 +7405,7 @@ typedef struct gemmepi__formula_reduction {
   void *amax;
   long long groups, count, lines;
   long long group_step, result_step, line_step;
-  long long out_stride; /* from one group to the next */
+  long long out_stride, out_step; /* from one group to the next, and from one result */
   unsigned first_block, blocks; /* that are for these results */
   unsigned lanes; /* threads of a result, a power of two */
   int is_along_lines; /* 1: threads side by side take states of one result, else of several */
@@ -12859,10 +12875,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
 "}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n"
 "}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n}gemmepi__sm80_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\n"
-"gemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\n"
-"typedef struct gemmepi__contiguous_params{\n",
-"gemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\n"
-"long long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"gemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\n"
+"long long group_step,result_step,line_step;\nlong long out_stride,out_step;\n",
+"unsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\n"
+"long long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -12947,42 +12963,46 @@ static const gemmepi__source gemmepi__sources[] = {
 "key+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 {"formula_pass.cu",
 {
-"#line 1 \"src/kernels/formula_pass.cu\"\n#line 14\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gemmepi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
+"#line 1 \"src/kernels/formula_pass.cu\"\n#line 16\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gemmepi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
 "if constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\nvalue.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gemmepi__kernel_matrix&matrix,long long part,long long units,const Place&place,\nT(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\n"
-"load_run<FORMULA_VALUE,false>((const Type*)matrix.data+part+place.item*matrix.stride +place.row*matrix.ld,0,units,place,words);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gemmepi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
+"load_run<FORMULA_VALUE,false,false>((const Type*)matrix.data+part+place.item*matrix.stride +place.row*matrix.ld,0,1,units,place,\nwords);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gemmepi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
 "factor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\nelse if(!GEMMEPI_APPLIED||GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,0,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\n"
 "const gemmepi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\n",
-"keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)*to.scale);\nif(place.valid)\nstore_units<Members>((Type*)to.data+place.item*to.stride +place.row*to.ld,p.units,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gemmepi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\n\n"
-"__device__ void begin(){}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gemmepi__formula_pass_params&,const Place&,long long){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],0);\n}\n"
-"__device__ void finish(const gemmepi__formula_pass_params&p,const Place&place,long long row_tile){\n__shared__ State shared[UNITS][THREADS];\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n"
-"__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\n__shared__ State shared[THREADS/32];\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n"
-"#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n",
-"#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\n"
-"DEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n"
-"#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params){\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\n"
-"long long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)*to.scale);\nif(place.valid)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\np.units,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gemmepi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\n"
+"typedef State_of<T,Reduction>State;\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gemmepi__formula_pass_params&,const Place&,long long){}\n};\n\n\n#define RAISE_SIZE(place, name, kind_, members, type, reduction_, accumulates) \\\nif(kind::kind_==kind::PER_COLUMN&&reduction::reduction_!=reduction::none){       \\\nconstexpr int its=(int)sizeof(State_of<T,reduction::reduction_>);                 \\\nsize=its>size?its:size;                                                      \\\n}\n__device__ constexpr int largest_column_state(){\nint size=1;\nFORMULA_OUTPUTS(RAISE_SIZE)\nreturn size;\n}\nDEVICE void*column_room(){\n"
+"__shared__ alignas(16)unsigned char room[UNITS*THREADS*largest_column_state()];\nreturn room;\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&place,long long row_tile){\nState(*shared)[THREADS]=reinterpret_cast<State(*)[THREADS]>(column_room());\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n"
+"#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long){\n__shared__ State shared[THREADS/32];\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\n"
+"shared[thread/32]=state;\n__syncthreads();\nif(thread>0)\n",
+"return;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n"
+"#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\n"
+"in.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n"
+"#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gemmepi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n"
+"find_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n",
+"#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
-"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_threads(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n*out=(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\n"
-"DEVICE void finish_reduction(const gemmepi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\njoin_threads(state,lane,p.lanes,p.is_along_lines?1:results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\n"
-"blockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
+"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_threads(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\n"
+"template<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gemmepi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\njoin_threads(state,lane,p.lanes,p.is_along_lines?1:results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\n"
+"if(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
-"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n"
+"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n"
 "__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA left[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nleft[i]=i<valid?x[i]:A(0);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nat+=(double)left[0];\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=at!=at||at>other.at?at:other.at;\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\njoin({i<valid?x[i]:below_all<A>()});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\n"
 "template<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=mine!=mine||mine>its?mine:its;\nsum=sum*exp(mine -shift())+other.sum*exp(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>of_run=Max<A>::empty();\nof_run.add_run(x,columns,valid);\nLogsumexp run={of_run.at,0};\n#pragma unroll\nfor(int i=0;i<N;i++)\nrun.sum+=i<valid?exp(x[i]-run.shift()):A(0);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exp(state.most-joined.shift());\n"
 "for(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\n"
 "if constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\n",
-"else if constexpr(Reduction==reduction::row_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
+"else if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"formula_run.cuh",
 {
-"#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n};\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\nreturn unit;\nif(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n"
-"__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\nreturn Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\ntemplate<int Members,bool Is_periodic,class Type>\nDEVICE void load_run(const Type*line,long long period,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\n"
-"for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[Is_periodic?within(column,period):column];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,class Type>\nDEVICE void store_units(Type*line,long long units,const Place&place,const T(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\n"
-"line[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\nreturn to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\nstruct Nothing{};\ntemplate<bool Exists,class X>struct If{\ntypedef X type;\n};\ntemplate<class X>struct If<false,X>{\ntypedef Nothing type;\n};\nstruct Runs{\nWords<Type,UNITS>at[Members];\n};\ntypename If<HAS_COLUMNS,Runs>::type runs;\n"
-"typename If<!HAS_COLUMNS,Read<Type>>::type one;\ntypename If<IS_SCALED,float>::type factor;\n\n",
-"__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0>((const Type*)operand.data+place.item*operand.stride +row*operand.ld,operand.column_period,\np.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[place.item*operand.stride]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\n"
-"if constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[place.item*operand.stride +row])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs.at[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nvalues[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs.at[piece],values[piece]);\n}\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+"#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gemmepi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gemmepi__strided_formula_params Params;\nDEVICE const gemmepi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\n#pragma unroll\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gemmepi__formula_pass_params Params;\n"
+"DEVICE const gemmepi__formula_pass_params&pass_of(const Params&params){\nreturn params;\n}\nDEVICE void find_item(const Params&,Place&){}\n#endif\n\n\ntemplate<int Number>DEVICE long long item_start(const gemmepi__formula_pass_params&p,const Place&place){\n#if GEMMEPI_STRIDED\nlong long start=place.index[0]*p.places[Number].stride;\n#pragma unroll\nfor(int axis=1;axis<GEMMEPI_ITEM_AXES;axis++)\nstart+=place.index[axis]*place.strides->steps[Number].items[axis-1];\nreturn start;\n#else\nreturn place.item*p.places[Number].stride;\n#endif\n}\n\n\ntemplate<int Number>constexpr bool IS_STEPPED=(GEMMEPI_STEPPED>>Number&1)!=0;\ntemplate<int Number>DEVICE long long column_step(const Place&place){\n#if GEMMEPI_STRIDED\nif(IS_STEPPED<Number>)\nreturn place.strides->steps[Number].column;\n#endif\nreturn 1;\n}\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\n"
+"return unit;\nif(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\nreturn Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\n\ntemplate<int Members,bool Is_periodic,bool Is_stepped,class Type>\n"
+"DEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[(Is_periodic?within(column,period):column)*step];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\nDEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n"
+"#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\n",
+"for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\n"
+"return to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\nstruct Nothing{};\ntemplate<bool Exists,class X>struct If{\ntypedef X type;\n};\ntemplate<class X>struct If<false,X>{\ntypedef Nothing type;\n};\nstruct Runs{\nWords<Type,UNITS>at[Members];\n};\ntypename If<HAS_COLUMNS,Runs>::type runs;\ntypename If<!HAS_COLUMNS,Read<Type>>::type one;\ntypename If<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\n"
+"const gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\n"
+"Read<Type>values[Members][UNITS];\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs.at[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nvalues[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs.at[piece],values[piece]);\n}\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM80
 {"gemm_sm80.cu",
@@ -15720,6 +15740,909 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
 #endif
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+#ifndef GEMMEPI_NO_ELEMENTWISE
+/* A formula as C++ for kernels (and, in tests, for a host's compiler): one unit's outputs from one unit's inputs.
+
+ The text has no function for values that do not change along rows or columns: it is inlined where it is called, has no branch, loop or
+ store and calls nothing that has an effect, so that a compiler computes what is the same for all columns of a thread once. */
+
+typedef struct gemmepi__emitter {
+  gemmepi__text *out;
+  const gemmepi__formula *formula;
+  int is_whole; /* results in I32 */
+} gemmepi__emitter;
+
+/* What an argument is wanted as: GEMMEPI_T, a condition, or as it is. */
+enum { GEMMEPI__AS_NUMBER, GEMMEPI__AS_TRUTH, GEMMEPI__AS_READ };
+
+static void gemmepi__emit_number(const gemmepi__emitter *e, double number, int as) {
+  char text[GEMMEPI__NUMBER_SIZE];
+  if (as == GEMMEPI__AS_READ) { /* beside whole numbers */
+    gemmepi__append(e->out, "%lldLL", (long long)number);
+    return;
+  }
+  if (e->is_whole)
+    number = number > 2147483647.0 ? number - 4294967296.0 : number;
+  else if (e->formula->accumulator == GEMMEPI_F32)
+    number = (double)(float)number;
+  gemmepi__print_number(text, number);
+  gemmepi__append(e->out, "GEMMEPI_T(%s)%s", text, as == GEMMEPI__AS_TRUTH ? " != 0" : "");
+}
+
+static void gemmepi__emit_leaf(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  if (gemmepi__members(e->formula, node->width) == 1)
+    member = 0;
+  if (node->op == GEMMEPI__OP_VALUE)
+    gemmepi__append(e->out, "in.v[%d]", member);
+  else if (node->op == GEMMEPI__OP_OPERAND)
+    gemmepi__append(e->out, "in.a%d[%d]", node->place, member);
+  else if (node->place == GEMMEPI__INDEX_COLUMN)
+    gemmepi__append(e->out, "in.column[%d]", member);
+  else
+    gemmepi__append(e->out, "in.%s", gemmepi__index_names[node->place]);
+}
+
+/* A node's value in its own type. */
+static void gemmepi__emit_value(const gemmepi__emitter *e, int number, int member) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  if (node->op < GEMMEPI__LEAVES)
+    gemmepi__emit_leaf(e, node, member);
+  else if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    gemmepi__emit_value(e, node->args[0], node->op == GEMMEPI__OP_SECOND);
+  else if (gemmepi__members(e->formula, node->width) == 2)
+    gemmepi__append(e->out, "t%d_%d", number, member);
+  else
+    gemmepi__append(e->out, "t%d", number);
+}
+
+static void gemmepi__emit_argument(const gemmepi__emitter *e, int number, int member, int as) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  const char *before = "", *behind = "";
+  if (node->op == GEMMEPI__OP_NUMBER) {
+    gemmepi__append(e->out, "(");
+    gemmepi__emit_number(e, node->number, as);
+    gemmepi__append(e->out, ")");
+    return;
+  }
+  if (as == GEMMEPI__AS_NUMBER && node->type != GEMMEPI__OF_NUMBERS)
+    before = "GEMMEPI_T(", behind = ")";
+  if (as == GEMMEPI__AS_TRUTH && node->type != GEMMEPI__OF_TRUTH)
+    before = "(", behind = " != 0)";
+  gemmepi__append(e->out, "%s", before);
+  gemmepi__emit_value(e, number, member);
+  gemmepi__append(e->out, "%s", behind);
+}
+
+/* What an operation wants of one of its arguments. */
+static int gemmepi__wanted_as(const gemmepi__emitter *e, const gemmepi__node *node, int argument) {
+  if (node->op == GEMMEPI__OP_OR || node->op == GEMMEPI__OP_AND || node->op == GEMMEPI__OP_NOT ||
+    (node->op == GEMMEPI__OP_SELECT && argument == 0))
+    return GEMMEPI__AS_TRUTH;
+  if (gemmepi__is_exact_comparison(e->formula, node))
+    return GEMMEPI__AS_READ;
+  return GEMMEPI__AS_NUMBER;
+}
+
+/* In I32 + - and * are of numbers without a sign, and so modulo 2^32. */
+static const char *gemmepi__device_text(const gemmepi__emitter *e, int op) {
+  if (e->is_whole)
+    switch (op) {
+    case GEMMEPI__OP_ADD:
+      return "(int)((u32)x + (u32)y)";
+    case GEMMEPI__OP_SUB:
+      return "(int)((u32)x - (u32)y)";
+    case GEMMEPI__OP_MUL:
+      return "(int)((u32)x * (u32)y)";
+    case GEMMEPI__OP_NEG:
+      return "(int)(0u - (u32)x)";
+    }
+  return gemmepi__operation_of(op)->device;
+}
+
+/* The text of a row with its arguments in place of x, y and z where these stand alone. */
+static void gemmepi__emit_template(const gemmepi__emitter *e, const gemmepi__node *node, int member, const char *text) {
+  size_t length;
+  int argument;
+  for (; *text; text += length) {
+    length = gemmepi__name_length(text);
+    if (length == 0) {
+      length = 1;
+      gemmepi__append(e->out, "%c", *text);
+      continue;
+    }
+    argument = length == 1 && *text >= 'x' && *text <= 'z' ? *text - 'x' : -1;
+    if (argument >= 0)
+      gemmepi__emit_argument(e, node->args[argument], member, gemmepi__wanted_as(e, node, argument));
+    else
+      gemmepi__append(e->out, "%.*s", (int)length, text);
+  }
+}
+
+static void gemmepi__emit_activation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  gemmepi__append(e->out, "%s(%s, ", node->op == GEMMEPI__OP_ACTIVATE ? "FORMULA_ACTIVATE" : "FORMULA_DERIVE",
+    gemmepi__activations[node->place].name);
+  gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
+  gemmepi__append(e->out, ", ");
+  if (node->args[1] >= 0)
+    gemmepi__emit_argument(e, node->args[1], member, GEMMEPI__AS_NUMBER);
+  else
+    gemmepi__append(e->out, "GEMMEPI_T(0)");
+  gemmepi__append(e->out, ")");
+}
+
+static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  const gemmepi__node *i = &e->formula->nodes[node->args[1]];
+  gemmepi__append(e->out, "GEMMEPI_T(formula_uniform(");
+  gemmepi__emit_value(e, node->args[0], 0);
+  gemmepi__append(e->out, ", ");
+  if (i->op == GEMMEPI__OP_NUMBER)
+    gemmepi__emit_number(e, i->number, GEMMEPI__AS_READ);
+  else
+    gemmepi__emit_value(e, node->args[1], 0);
+  gemmepi__append(e->out, ", in.column[%d], in.row, in.item))", member);
+}
+
+static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+    gemmepi__emit_activation(e, node, member);
+  else if (node->op == GEMMEPI__OP_UNIFORM)
+    gemmepi__emit_uniform(e, node, member);
+  else if (node->op == GEMMEPI__OP_BOTH)
+    gemmepi__emit_argument(e, node->args[member], 0, GEMMEPI__AS_NUMBER);
+  else
+    gemmepi__emit_template(e, node, member, gemmepi__device_text(e, node->op));
+}
+
+static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
+  const gemmepi__node *node = &e->formula->nodes[number];
+  int member, members = gemmepi__members(e->formula, node->width);
+  if (node->op < GEMMEPI__LEAVES || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return;
+  for (member = 0; member < members; member++) {
+    gemmepi__append(e->out, "    const %s ", node->type == GEMMEPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
+    gemmepi__emit_value(e, number, member);
+    gemmepi__append(e->out, " = ");
+    gemmepi__emit_operation(e, node, member);
+    gemmepi__append(e->out, ";\n");
+  }
+}
+
+/* >>what surrounds it */
+
+/* What a kernel must know, for #if and as lists for macros:
+
+   FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
+   FORMULA_HALVES    1: column j of the left half (of each group) and of the right one; 2: an even and an odd column
+   FORMULA_GROUP     columns of a group; 0: the whole
+   FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
+   FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
+   FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
+   FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
+static void gemmepi__emit_table(const gemmepi__emitter *e) {
+  const gemmepi__formula *f = e->formula;
+  int i, pass, value = f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1;
+  gemmepi__append(e->out, "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
+    "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
+    "#define FORMULA_UNIFORM %d\n#define FORMULA_EXACT %d\n",
+    f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
+    f->operands[GEMMEPI__RESULT].used ? f->operands[GEMMEPI__RESULT].members : 0,
+    (unsigned)f->indices, (int)f->uses_uniform, !f->is_short);
+  for (pass = 0; pass < 2; pass++) {
+    gemmepi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
+    for (i = 0; i < f->operand_count; i++) {
+      const gemmepi__formula_operand *o = &f->operands[i];
+      if (!o->used || o->output != pass)
+        continue;
+      gemmepi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gemmepi__kind_names[o->kind],
+        o->members, gemmepi__dtype((gemmepi_dtype)o->dtype)->name);
+      if (pass)
+        gemmepi__append(e->out, "%s, %d)", o->reduction ? gemmepi__reductions[o->reduction].name : "none", o->accumulate);
+      else
+        gemmepi__append(e->out, "%d)", o->periods);
+    }
+    gemmepi__append(e->out, "\n");
+  }
+}
+
+static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
+  const gemmepi__formula *f = e->formula;
+  const char *type;
+  int i;
+  gemmepi__append(e->out, "struct Formula_in {\n");
+  if (f->reads_value)
+    gemmepi__append(e->out, "    GEMMEPI_T v[%d];\n", f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1);
+  for (i = 0; i < f->operand_count; i++) {
+    type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
+       : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
+        : "GEMMEPI_T";
+    if (f->operands[i].used && !f->operands[i].output)
+      gemmepi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
+  }
+  for (i = 0; i < GEMMEPI__INDICES; i++)
+    if (f->indices >> i & 1)
+      gemmepi__append(e->out, "    GEMMEPI_INDEX %s%s;\n", gemmepi__index_names[i], i != GEMMEPI__INDEX_COLUMN ? ""
+        : f->has_halves            ? "[2]" : "[1]");
+  gemmepi__append(e->out, "};\n");
+}
+
+static void gemmepi__emit_outputs(const gemmepi__emitter *e, int assigns) {
+  const gemmepi__formula *f = e->formula;
+  int i, member;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    char name[16] = "d";
+    if (!o->output || !o->used)
+      continue;
+    if (i < GEMMEPI__RESULT)
+      snprintf(name, sizeof name, "a%d", i);
+    if (!assigns)
+      gemmepi__append(e->out, "    GEMMEPI_T %s[%d];\n", name, o->members);
+    for (member = 0; assigns && member < o->members; member++) {
+      gemmepi__append(e->out, "    out.%s[%d] = ", name, member);
+      gemmepi__emit_argument(e, o->node, member, GEMMEPI__AS_NUMBER);
+      gemmepi__append(e->out, ";\n");
+    }
+  }
+}
+
+/* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
+ activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(). FORMULA_ACTIVATE and FORMULA_DERIVE
+ may be defined otherwise. Appends to out, which counts on where there is no room. */
+static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *formula) {
+  gemmepi__emitter e;
+  int i;
+  e.out = out;
+  e.formula = formula;
+  e.is_whole = formula->accumulator == GEMMEPI_I32;
+  gemmepi__emit_table(&e);
+  gemmepi__append(out, "#ifndef FORMULA_ACTIVATE\n#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
+    "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n");
+  gemmepi__emit_inputs(&e);
+  gemmepi__append(out, "struct Formula_out {\n");
+  gemmepi__emit_outputs(&e, 0);
+  gemmepi__append(out, "};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n");
+  for (i = 0; i < formula->node_count; i++)
+    gemmepi__emit_node(&e, i);
+  gemmepi__emit_outputs(&e, 1);
+  gemmepi__append(out, "}\n");
+}
+/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
+ where the formula has reductions. */
+
+#define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
+#define GEMMEPI__FORMULA_FEW_STEPS  4 /* rows that a thread takes */
+#define GEMMEPI__FORMULA_MOST_STEPS 16 /* with reductions over rows, so that fewer states are left */
+
+/* Where v comes from. In elements of its type. */
+typedef struct gemmepi__formula_source {
+  int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
+  int64_t ld, batch_stride;
+  int parts; /* in which it lies, to be added up; 0 is 1 */
+  int64_t part; /* from one to the next, of an item */
+  int applied; /* alpha, beta and C are applied already */
+  int c; /* C's dtype; 0: there is none */
+  int64_t c_ld, c_stride;
+  int c_scale; /* 1: C has a scale */
+  int64_t c_scale_stride;
+  int scale_a, scale_b; /* modes of scales that v is yet to be multiplied by: NONE, TENSOR or OUTER */
+  int64_t scale_a_stride, scale_b_stride;
+  int invariant; /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
+  int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
+} gemmepi__formula_source;
+
+/* What a run of it is given. */
+typedef struct gemmepi__formula_run {
+  const void *value, *c;
+  double alpha, beta;
+  const double *device_alpha, *device_beta; /* instead, where not NULL */
+  int uses_c;
+  void *const *operands; /* by place, D at RESULT; of a NUMBER: to a double on the host */
+  const float *const *scales; /* by place, or NULL */
+  void *const *amax; /* by place, or NULL; set to 0 here */
+  const float *scale_a, *scale_b, *scale_c;
+  void *states; /* workspace of pass.state_bytes */
+} gemmepi__formula_run;
+
+enum { GEMMEPI__ROLE_NONE, GEMMEPI__ROLE_NUMBER, GEMMEPI__ROLE_POINTER, GEMMEPI__ROLE_REDUCTION };
+
+typedef struct gemmepi__formula_pass {
+  gemmepi__launch launch, finish; /* either may be nothing */
+  gemmepi__formula_pass_params params; /* all but pointers and scalars */
+  gemmepi__formula_reduce_params reduce_params; /* likewise */
+  gemmepi__formula_strides strides; /* where is_strided */
+  int is_strided;
+  uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
+  uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
+  size_t state_offsets[GEMMEPI__FORMULA_PLACES];
+  size_t state_bytes; /* of workspace */
+  int runs_of, aligned; /* for explain: units that a thread takes at once */
+  double bytes; /* moved */
+} gemmepi__formula_pass;
+
+/* >>extents */
+
+/* Columns of the wider of a formula's widths, and units of a row. */
+static int64_t gemmepi__formula_columns(const gemmepi__placed_formula *placed) {
+  return placed->formula->has_halves && placed->formula->n_width == GEMMEPI__NARROW ? 2 * placed->columns
+        : placed->columns;
+}
+
+static int64_t gemmepi__formula_units(const gemmepi__placed_formula *placed) {
+  int64_t columns = gemmepi__formula_columns(placed);
+  return placed->formula->has_halves ? columns / 2 : columns;
+}
+
+static int gemmepi__is_reduced(const gemmepi__formula_operand *operand) {
+  return operand->output && operand->used && operand->reduction;
+}
+
+static gemmepi__reduction_op gemmepi__op_of(const gemmepi__formula_operand *operand) {
+  return gemmepi__reductions[operand->reduction].op;
+}
+
+/* Bytes of a state, as formula_reduce.cuh has it. */
+static size_t gemmepi__state_size(const gemmepi__formula *formula, const gemmepi__formula_operand *operand) {
+  size_t number = formula->accumulator == GEMMEPI_F64 ? 8 : 4;
+  switch (gemmepi__op_of(operand)) {
+  case GEMMEPI__REDUCE_SUM:
+    return 8;
+  case GEMMEPI__REDUCE_LOGSUMEXP:
+    return 2 * number;
+  case GEMMEPI__REDUCE_ARGMAX:
+    return number + 8;
+  default:
+    return number;
+  }
+}
+
+/* >>any strides */
+
+static int gemmepi__is_stepped(const gemmepi__placed_formula *placed, int i) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  return placed->strides && o->used && o->kind >= GEMMEPI_PER_COLUMN && !gemmepi__is_reduced(o) &&
+     placed->strides->operands[i].column != 1;
+}
+
+/* Bits of the places whose columns are not side by side. */
+static uint64_t gemmepi__stepped_places(const gemmepi__placed_formula *placed) {
+  uint64_t stepped = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    stepped |= (uint64_t)gemmepi__is_stepped(placed, i) << i;
+  return stepped;
+}
+
+/* Whether the kernel for rows of ld and items of one stride does not do. */
+static int gemmepi__is_strided(const gemmepi__placed_formula *placed) {
+  return placed->strides && (placed->strides->axes > 1 || gemmepi__stepped_places(placed));
+}
+
+/* From one row of an operand to the next, as the kernel has it. */
+static int64_t gemmepi__step_of_rows(const gemmepi__placed_formula *placed, int i) {
+  int kind = placed->formula->operands[i].kind;
+  if (placed->strides)
+    return placed->strides->operands[i].row;
+  return kind == GEMMEPI_FULL ? placed->operands[i].ld : kind == GEMMEPI_PER_ROW;
+}
+
+/* Steps of all axes of items or-ed: a multiple of a power of two where all of them are. */
+static int64_t gemmepi__any_step_of_items(const gemmepi__placed_formula *placed, int i) {
+  int64_t steps = 0;
+  int d;
+  if (!placed->strides)
+    return placed->operands[i].batch_stride;
+  for (d = 0; d < (int)placed->strides->axes; d++)
+    steps |= placed->strides->operands[i].items[d];
+  return steps;
+}
+
+static int64_t gemmepi__innermost_step(const gemmepi__placed_formula *placed, int i) {
+  if (!placed->strides)
+    return placed->operands[i].batch_stride;
+  return placed->strides->axes ? placed->strides->operands[i].items[placed->strides->axes - 1] : 0;
+}
+
+static gemmepi_status gemmepi__take_formula_strides(const gemmepi__placed_formula *placed, gemmepi__formula_pass *pass) {
+  const gemmepi__any_strides *from = placed->strides;
+  int axes = from ? (int)from->axes : 0, i, d;
+  pass->is_strided = gemmepi__is_strided(placed);
+  if (!pass->is_strided)
+    return GEMMEPI_OK;
+  if (axes > GEMMEPI__FORMULA_OUTER_AXES + 1)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+      "of the axes before the last two %d do not merge with others; formulas on a GPU take up to %d "
+      "of those: make the tensors dense, or of fewer axes", axes, GEMMEPI__FORMULA_OUTER_AXES + 1);
+  for (d = 0; d < GEMMEPI__FORMULA_OUTER_AXES; d++)
+    pass->strides.extents[d] = d < axes ? from->extents[axes - 1 - d] : 1;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    pass->strides.steps[i].column = from->operands[i].column;
+    for (d = 1; d < axes; d++)
+      pass->strides.steps[i].items[d - 1] = from->operands[i].items[axes - 1 - d];
+  }
+  return GEMMEPI_OK;
+}
+
+/* >>how a kernel takes it */
+
+/* Units that a thread takes at once: eight, or four where a unit has much of its own, for which there are registers. */
+static int gemmepi__formula_run_length(const gemmepi__formula *formula) {
+  int i, numbers = formula->reads_value ? 1 : 0;
+  if (formula->accumulator == GEMMEPI_F64 || formula->node_count > 96)
+    return 4;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (formula->operands[i].used && formula->operands[i].kind >= GEMMEPI_PER_COLUMN)
+      numbers += gemmepi__is_reduced(&formula->operands[i]) ? 3 : 1;
+  return numbers * (formula->has_halves ? 2 : 1) <= 8 ? 8 : 4;
+}
+
+static int gemmepi__formula_line_is_aligned(const gemmepi__formula_source *source, int dtype, int run,
+  const gemmepi__kernel_matrix *line) {
+  int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)dtype)->size,
+      unit = size * run < 16 ? size * run : 16;
+  return source->alignment % unit == 0 && line->ld * size % unit == 0 && line->stride * size % unit == 0;
+}
+
+/* Whether members of a unit begin at whole runs. */
+static int gemmepi__members_are_aligned(const gemmepi__placed_formula *placed, int run) {
+  const gemmepi__formula *f = placed->formula;
+  if (!f->has_halves || f->mode == GEMMEPI__EVEN_ODD)
+    return 1;
+  return (f->group ? f->group / 2 : gemmepi__formula_units(placed)) % run == 0;
+}
+
+/* Whether all runs that exist whole may be moved whole. */
+static int gemmepi__formula_is_aligned(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source, int run) {
+  const gemmepi__formula *f = placed->formula;
+  int64_t several = placed->items > 1;
+  gemmepi__kernel_matrix line;
+  int i;
+  line.data = NULL;
+  if (!gemmepi__members_are_aligned(placed, run))
+    return 0;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__placed_operand *operand = &placed->operands[i];
+    if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
+      gemmepi__is_reduced(&f->operands[i]) || gemmepi__is_stepped(placed, i))
+      continue;
+    line.ld =
+      f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gemmepi__step_of_rows(placed, i) : 0;
+    line.stride = several * gemmepi__any_step_of_items(placed, i);
+    if (operand->column_period % run || !gemmepi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
+      return 0;
+  }
+  line.ld = placed->rows > 1 ? source->ld : 0;
+  line.stride = several * source->batch_stride;
+  if (f->reads_value && source->dtype && (!gemmepi__formula_line_is_aligned(source, source->dtype, run, &line) ||
+    (source->parts > 1 && source->part % run)))
+    return 0;
+  line.ld = placed->rows > 1 ? source->c_ld : 0;
+  line.stride = several * source->c_stride;
+  return !f->reads_value || !source->c || source->applied ||
+     gemmepi__formula_line_is_aligned(source, source->c, run, &line);
+}
+
+/* >>text */
+
+static const char *gemmepi__formula_type(int dtype, int otherwise) {
+  return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : otherwise))->name;
+}
+
+/* Bits of the places that have a scale or an amax. */
+static void gemmepi__append_masks(gemmepi__text *text, const gemmepi__placed_formula *placed) {
+  uint64_t scaled = 0, amax = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    scaled |= (uint64_t)(placed->operands[i].scale && placed->formula->operands[i].used) << i;
+    amax |= (uint64_t)(placed->operands[i].amax && placed->formula->operands[i].used) << i;
+  }
+  gemmepi__append(text, "#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
+    (unsigned long long)scaled, (unsigned long long)amax);
+}
+
+static void gemmepi__append_source_defines(gemmepi__text *text, const gemmepi__formula *formula,
+  const gemmepi__formula_source *source) {
+  int reads = formula->reads_value;
+  gemmepi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
+    gemmepi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
+  gemmepi__append(text, "#define GEMMEPI_PARTS %d\n#define GEMMEPI_APPLIED %d\n",
+    reads && source->parts > 1 ? source->parts : 1, !reads || source->applied);
+  gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
+    gemmepi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
+  gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a, source->scale_b);
+}
+
+/* All that stands before formula_pass.cu. */
+static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source) {
+  const gemmepi__formula *f = placed->formula;
+  int run = gemmepi__formula_run_length(f);
+  int64_t columns = gemmepi__formula_columns(placed);
+  int is_small =
+    placed->rows <= INT_MAX && columns <= INT_MAX && placed->depth <= INT_MAX && placed->items <= INT_MAX;
+  gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n#define GEMMEPI_EXACT %d\n",
+    gemmepi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
+  gemmepi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
+    gemmepi__formula_is_aligned(placed, source, run));
+  gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gemmepi__formula_type(f->d, f->accumulator));
+  if (source->invariant)
+    gemmepi__append(text, GEMMEPI__AS_WRITTEN);
+  gemmepi__append_source_defines(text, f, source);
+  gemmepi__append(text, "#define GEMMEPI_STRIDED %d\n#define GEMMEPI_ITEM_AXES %d\n#define GEMMEPI_STEPPED 0x%llxull\n",
+    gemmepi__is_strided(placed), placed->strides && placed->strides->axes > 1 ? (int)placed->strides->axes : 1,
+    (unsigned long long)gemmepi__stepped_places(placed));
+  gemmepi__append_masks(text, placed);
+  gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
+    "    return to_acc<GEMMEPI_T>(from_acc<GEMMEPI_RESULT_TYPE>(x));\n}\n");
+  gemmepi__emit_formula(text, f);
+}
+
+/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. */
+static void gemmepi__formula_reduce_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed) {
+  const gemmepi__formula *f = placed->formula;
+  uint64_t scaled = 0, amax = 0;
+  int i;
+  gemmepi__append(text, "#define GEMMEPI_T %s\n#define FORMULA_OUTPUTS(X)", gemmepi__formula_type(f->accumulator, 0));
+  for (i = 0; i < f->operand_count; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    if (!gemmepi__is_reduced(o))
+      continue;
+    gemmepi__append(text, " X(%d, a%d, %s, %d, %s, %s, %d)", i, i, gemmepi__kind_names[o->kind],
+      o->members, gemmepi__formula_type(o->dtype, 0), gemmepi__reductions[o->reduction].name, o->accumulate);
+    scaled |= (uint64_t)(placed->operands[i].scale != 0) << i;
+    amax |= (uint64_t)(placed->operands[i].amax != 0) << i;
+  }
+  gemmepi__append(text, "\n#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
+    (unsigned long long)scaled, (unsigned long long)amax);
+}
+
+/* >>building */
+
+static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i, gemmepi__formula_pass *pass) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  const gemmepi__placed_operand *from = &placed->operands[i];
+  gemmepi__formula_place *to = &pass->params.places[i];
+  if (!o->used)
+    return;
+  pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GEMMEPI__ROLE_NUMBER : gemmepi__is_reduced(o)  ? GEMMEPI__ROLE_REDUCTION
+    : GEMMEPI__ROLE_POINTER);
+  pass->scaled[i] = from->scale != 0;
+  if (from->amax)
+    pass->amax[i] = placed->formula->accumulator == GEMMEPI_F64 ? 8 : 4;
+  to->ld = gemmepi__step_of_rows(placed, i);
+  to->stride = gemmepi__innermost_step(placed, i);
+  to->row_period = from->row_period;
+  to->column_period = from->column_period;
+}
+
+static void gemmepi__place_source(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source,
+  gemmepi__formula_pass_params *params) {
+  params->value.ld = source->ld;
+  params->value.stride = source->batch_stride;
+  params->part = source->part;
+  params->c.ld = source->c_ld;
+  params->c.stride = source->c_stride;
+  params->scale_a.stride = source->scale_a_stride;
+  params->scale_b.stride = source->scale_b_stride;
+  params->scale_c.stride = source->c_scale_stride;
+  params->rows = placed->rows;
+  params->units = gemmepi__formula_units(placed);
+  params->columns = gemmepi__formula_columns(placed);
+  params->depth = placed->depth;
+}
+
+static int gemmepi__has_reductions(const gemmepi__formula *formula) {
+  int i;
+  for (i = 0; i < formula->operand_count; i++)
+    if (gemmepi__is_reduced(&formula->operands[i]))
+      return 1;
+  return 0;
+}
+
+/* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
+static unsigned gemmepi__most_threads_along_columns(const gemmepi__placed_formula *placed) {
+  unsigned most = 32;
+  while (!gemmepi__has_reductions(placed->formula) && most < GEMMEPI__FORMULA_THREADS &&
+    GEMMEPI__FORMULA_THREADS / (int64_t)most > placed->rows)
+    most *= 2;
+  return most;
+}
+
+static int gemmepi__reduces_rows(const gemmepi__formula *formula) {
+  int i;
+  for (i = 0; i < formula->operand_count; i++)
+    if (gemmepi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
+      return 1;
+  return 0;
+}
+
+/* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
+static gemmepi_status gemmepi__shape_formula_pass(const gemmepi_context *context, const gemmepi__placed_formula *placed, int run,
+  gemmepi__formula_pass *pass) {
+  int64_t chunks = gemmepi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
+  int64_t most =
+    gemmepi__reduces_rows(placed->formula) ? GEMMEPI__FORMULA_MOST_STEPS : GEMMEPI__FORMULA_FEW_STEPS;
+  unsigned threads_x = 1, threads_y, most_x = gemmepi__most_threads_along_columns(placed);
+  int64_t steps;
+  while (threads_x < most_x && (int64_t)threads_x < chunks)
+    threads_x *= 2;
+  threads_y = GEMMEPI__FORMULA_THREADS / threads_x;
+  column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+  for (steps = 1;; steps *= 2) {
+    row_tiles = gemmepi__divide_up(placed->rows, threads_y * steps);
+    tiles = gemmepi__times(gemmepi__times(column_tiles, row_tiles), placed->items);
+    if (tiles <= INT_MAX && (steps >= most || tiles < 8 * (int64_t)context->multiprocessors))
+      break;
+    if (steps > INT_MAX / 4)
+      return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  }
+  pass->params.row_steps = (int)steps;
+  pass->params.row_tiles = (unsigned)row_tiles;
+  pass->params.column_tiles = (unsigned)column_tiles;
+  pass->launch.blocks = (unsigned)tiles;
+  pass->launch.threads_x = threads_x;
+  pass->launch.threads_y = threads_y;
+  return GEMMEPI_OK;
+}
+
+/* Where the states of a reduction lie, and what is made of them. */
+static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, int i, const gemmepi__formula_pass_params *params,
+  gemmepi__formula_reduction *reduction) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  int64_t row_tiles = params->row_tiles, column_tiles = params->column_tiles, items = placed->items;
+  int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
+  reduction->groups = shared ? items > 0 : items;
+  reduction->out_stride = placed->operands[i].batch_stride;
+  reduction->is_along_lines = o->kind != GEMMEPI_PER_COLUMN;
+  reduction->result_step = reduction->line_step = reduction->out_step = 1;
+  if (placed->strides && o->kind != GEMMEPI_SCALAR)
+    reduction->out_step = o->kind == GEMMEPI_PER_ROW ? placed->strides->operands[i].row
+        : placed->strides->operands[i].column;
+  if (o->kind == GEMMEPI_PER_ROW) {
+    reduction->count = placed->rows;
+    reduction->lines = reduction->result_step = column_tiles;
+    reduction->group_step = gemmepi__times(placed->rows, column_tiles);
+    return;
+  }
+  reduction->count = 1;
+  reduction->lines = gemmepi__times(row_tiles, shared ? items : 1);
+  if (o->kind == GEMMEPI_PER_COLUMN)
+    reduction->count = reduction->line_step = params->units * o->members;
+  else
+    reduction->lines = gemmepi__times(reduction->lines, column_tiles);
+  reduction->group_step = gemmepi__times(reduction->lines, reduction->line_step);
+}
+
+/* Threads of a result: one for each four states, a block's at most; where results lie side by side eight, so that a warp reads whole
+ sectors. */
+static gemmepi_status gemmepi__share_out_reduction(gemmepi__formula_reduction *reduction, int64_t *blocks) {
+  unsigned most = reduction->is_along_lines ? GEMMEPI__FORMULA_THREADS : 16;
+  int64_t results = gemmepi__times(reduction->groups, reduction->count), mine;
+  reduction->lanes = 1;
+  while (reduction->lanes < most && 4 * (int64_t)reduction->lanes < reduction->lines)
+    reduction->lanes *= 2;
+  mine = gemmepi__divide_up(results, GEMMEPI__FORMULA_THREADS / (int64_t)reduction->lanes);
+  if (*blocks + mine > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
+  reduction->first_block = (unsigned)*blocks;
+  reduction->blocks = (unsigned)mine;
+  *blocks += mine;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__lay_out_reductions(const gemmepi__placed_formula *placed, gemmepi__formula_pass *pass) {
+  int64_t blocks = 0, count;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++) {
+    gemmepi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
+    gemmepi_status status;
+    size_t bytes;
+    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+      continue;
+    gemmepi__lay_out_reduction(placed, i, &pass->params, reduction);
+    status = gemmepi__share_out_reduction(reduction, &blocks);
+    if (status)
+      return status;
+    count = gemmepi__times(reduction->groups, reduction->group_step);
+    bytes =
+      gemmepi__bytes_for(count, gemmepi__state_size(placed->formula, &placed->formula->operands[i]));
+    pass->state_offsets[i] = pass->state_bytes;
+    pass->state_bytes += gemmepi__round_up(bytes, 256);
+  }
+  pass->finish.blocks = (unsigned)blocks;
+  pass->finish.threads_x = GEMMEPI__FORMULA_THREADS;
+  pass->finish.threads_y = 1;
+  return GEMMEPI_OK;
+}
+
+/* Its bytes in memory, each read or written once. */
+static double gemmepi__formula_operand_bytes(const gemmepi__placed_formula *placed, int i) {
+  const gemmepi__formula *f = placed->formula;
+  const gemmepi__formula_operand *o = &f->operands[i];
+  const gemmepi__placed_operand *at = &placed->operands[i];
+  double rows = (double)(at->row_period ? at->row_period : placed->rows);
+  double columns = (double)gemmepi__formula_units(placed) * o->members;
+  double count = o->kind == GEMMEPI_FULL         ? rows * columns
+        : o->kind == GEMMEPI_PER_ROW    ? rows
+        : o->kind == GEMMEPI_PER_COLUMN ? columns
+        : 1;
+  if (!o->used || o->kind == GEMMEPI_NUMBER)
+    return 0;
+  if (at->column_period && o->kind == GEMMEPI_FULL)
+    count = rows * (double)at->column_period;
+  return count * (double)gemmepi__dtype((gemmepi_dtype)o->dtype)->size *
+     (at->batch_stride ? (double)placed->items : 1) * (o->accumulate ? 2 : 1);
+}
+
+static double gemmepi__formula_bytes(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source) {
+  const gemmepi__formula *f = placed->formula;
+  double v = (double)placed->rows * (double)placed->columns * (double)placed->items, bytes = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    bytes += gemmepi__formula_operand_bytes(placed, i);
+  if (f->reads_value)
+    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->dtype)->size *
+        (source->parts > 1 ? source->parts : 1);
+  if (f->reads_value && !source->applied)
+    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->c)->size;
+  return bytes;
+}
+
+/* Long prologues and names are told from each other by a digest of 64 bits. */
+static gemmepi_status gemmepi__get_formula_kernel(gemmepi_context *context, const char *file,
+  const char *entry, const gemmepi__text *prologue, gemmepi__launch *launch) {
+  gemmepi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gemmepi__hash(prologue->data, prologue->length));
+  return gemmepi__get_waiting_kernel(context, file, prologue->data, entry, launch);
+}
+
+/* Both prologues, from the allocator, one at a time. */
+static gemmepi_status gemmepi__get_formula_kernels(gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
+  gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
+  gemmepi_status status = GEMMEPI_OK;
+  char *data;
+  gemmepi__formula_pass_prologue(&counted, placed, source);
+  gemmepi__formula_reduce_prologue(&counted, placed);
+  data = (char *)gemmepi__new(&context->allocator, counted.length + 1);
+  if (!data)
+    return GEMMEPI_OUT_OF_MEMORY;
+  if (pass->launch.blocks) {
+    text = gemmepi__text_in(data, counted.length + 1);
+    gemmepi__formula_pass_prologue(&text, placed, source);
+    status = gemmepi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
+  }
+  if (!status && pass->finish.blocks) {
+    text = gemmepi__text_in(data, counted.length + 1);
+    gemmepi__formula_reduce_prologue(&text, placed);
+    status = gemmepi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text, &pass->finish);
+  }
+  gemmepi__delete(&context->allocator, data);
+  return status;
+}
+
+/* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
+static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
+  gemmepi_status status;
+  int i;
+  memset(pass, 0, sizeof *pass);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    gemmepi__place_operand(placed, i, pass);
+  gemmepi__place_source(placed, source, &pass->params);
+  pass->runs_of = gemmepi__formula_run_length(placed->formula);
+  pass->aligned = gemmepi__formula_is_aligned(placed, source, pass->runs_of);
+  pass->bytes = gemmepi__formula_bytes(placed, source);
+  status = gemmepi__take_formula_strides(placed, pass);
+  if (!status)
+    status = gemmepi__shape_formula_pass(context, placed, pass->runs_of, pass);
+  if (!status)
+    status = gemmepi__lay_out_reductions(placed, pass);
+  return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
+}
+
+/* Microseconds. */
+static double gemmepi__formula_pass_microseconds(const gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source) {
+  double bytes = gemmepi__formula_bytes(placed, source), launches = GEMMEPI__ANOTHER_LAUNCH;
+  int i, run = gemmepi__formula_run_length(placed->formula);
+  for (i = 0; i < placed->formula->operand_count; i++)
+    if (gemmepi__is_reduced(&placed->formula->operands[i]))
+      launches = GEMMEPI__ANOTHER_LAUNCH + GEMMEPI__SUM_LAUNCH;
+  if (!gemmepi__formula_is_aligned(placed, source, run))
+    bytes *= 1.8; /* as the pass of compositions */
+  return launches + bytes / gemmepi__memory_rate(context);
+}
+
+/* >>running */
+
+static void *gemmepi__given(void *const *list, int i) {
+  return list ? list[i] : NULL;
+}
+
+static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
+  int i, result = 0;
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES && !result; i++)
+    if (pass->amax[i])
+      result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
+        pass->amax[i], (gemmepi__cu_stream)stream);
+  return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmepi__formula_pass *pass, int i,
+  gemmepi__formula_place *place) {
+  if (pass->roles[i] == GEMMEPI__ROLE_NUMBER)
+    place->number = *(const double *)run->operands[i];
+  else if (pass->roles[i] == GEMMEPI__ROLE_POINTER)
+    place->data = run->operands[i];
+  else if (pass->roles[i] == GEMMEPI__ROLE_REDUCTION)
+    place->data = (char *)run->states + pass->state_offsets[i];
+  place->scale = pass->scaled[i] ? run->scales[i] : NULL;
+  place->amax = pass->amax[i] ? gemmepi__given(run->amax, i) : NULL;
+}
+
+static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__formula_pass_params *params) {
+  memcpy(&params->value.data, &run->value, sizeof(void *));
+  memcpy(&params->c.data, &run->c, sizeof(void *));
+  params->scale_a.data = run->scale_a;
+  params->scale_b.data = run->scale_b;
+  params->scale_c.data = run->scale_c;
+  params->device_alpha = run->device_alpha;
+  params->device_beta = run->device_beta;
+  params->alpha = run->alpha;
+  params->beta = run->beta;
+  params->uses_c = run->uses_c;
+}
+
+static gemmepi_status gemmepi__launch_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  gemmepi__formula_pass_params *params, gemmepi_stream stream) {
+  gemmepi__strided_formula_params strided;
+  if (!pass->is_strided)
+    return gemmepi__launch_kernel(context, &pass->launch, params, "the formula", stream);
+  strided.pass = *params;
+  strided.strides = pass->strides;
+  return gemmepi__launch_kernel(context, &pass->launch, &strided, "the formula", stream);
+}
+
+static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
+  gemmepi__formula_pass_params params = pass->params;
+  gemmepi__formula_reduce_params reduce_params = pass->reduce_params;
+  gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
+  int i;
+  gemmepi__point_source(run, &params);
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++) {
+    gemmepi__point_operand(run, pass, i, &params.places[i]);
+    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+      continue;
+    reduce_params.reductions[i].states = params.places[i].data;
+    reduce_params.reductions[i].out = run->operands[i];
+    reduce_params.reductions[i].scale = params.places[i].scale;
+    reduce_params.reductions[i].amax = params.places[i].amax;
+  }
+  if (!status && pass->launch.function)
+    status = gemmepi__launch_formula_pass(context, pass, &params, stream);
+  if (!status && pass->finish.function)
+    status =
+      gemmepi__launch_kernel(context, &pass->finish, &reduce_params, "a formula's reductions", stream);
+  return status;
+}
+
+/* >>in words */
+
+/* before: what it does before the formula */
+static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__formula_pass *pass, const char *before) {
+  if (pass->launch.function)
+    gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
+      pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
+      pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)", pass->is_strided ? ", by strides" : "");
+  if (pass->finish.function)
+    gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
+      pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
+}
+#endif
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* Where a tensor lies, for the checks of each run. */
 
@@ -15749,6 +16672,240 @@ static gemmepi__reach_of gemmepi__reach_of_layout(const gemmepi__layout *layout,
   return reach;
 }
 #ifndef GEMMEPI_NO_FORMULA
+/* An element-wise formula as its kernel takes it: axes merged and, where the formula does not ask which row, column or item an element is
+ of, in the order in which it lies; operands of the kinds that their steps make them. */
+
+typedef struct gemmepi__device_formula {
+  gemmepi__formula formula; /* with other kinds */
+  gemmepi__any_strides strides;
+  gemmepi__placed_formula placed;
+  int64_t offsets[GEMMEPI__RESULT + 1]; /* bytes from the pointer to the first element */
+} gemmepi__device_formula;
+
+/* Axes from the innermost on, with each operand's steps. */
+typedef struct gemmepi__formula_axes {
+  int count;
+  int64_t extent[GEMMEPI__MAX_RANK];
+  int64_t step[GEMMEPI__MAX_RANK][GEMMEPI__RESULT + 1];
+} gemmepi__formula_axes;
+
+/* What may be done with the axes: those of items merged; rows merged with them; all of them sorted and merged. */
+typedef enum gemmepi__axes_freedom {
+  GEMMEPI__ITEMS_MERGE,
+  GEMMEPI__ROWS_MERGE,
+  GEMMEPI__ANY_ORDER
+} gemmepi__axes_freedom;
+
+/* Whether a reduction's results stay what they are where rows and items, or all axes, are one. */
+static int gemmepi__reduction_allows(const gemmepi__placed_formula *placed, int i, gemmepi__axes_freedom freedom) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  if (!o->output || !o->used || !o->reduction)
+    return 1;
+  if (o->kind == GEMMEPI_PER_ROW || gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_ARGMAX)
+    return freedom < GEMMEPI__ANY_ORDER && o->kind == GEMMEPI_PER_ROW;
+  return placed->operands[i].batch_stride == 0 &&
+     (freedom < GEMMEPI__ANY_ORDER || o->kind == GEMMEPI_SCALAR);
+}
+
+static int gemmepi__axes_may(const gemmepi__placed_formula *placed, gemmepi__axes_freedom freedom) {
+  const gemmepi__formula *f = placed->formula;
+  const uint32_t of_rows = 1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_ROWS | 1u << GEMMEPI__INDEX_ITEM;
+  const uint32_t of_columns = 1u << GEMMEPI__INDEX_COLUMN | 1u << GEMMEPI__INDEX_COLUMNS;
+  int i;
+  if (f->indices & of_rows || placed->rows == 0 || placed->columns == 0)
+    return 0;
+  if (freedom == GEMMEPI__ANY_ORDER && (f->indices & of_columns || f->has_halves))
+    return 0;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    if (!gemmepi__reduction_allows(placed, i, freedom) || placed->operands[i].row_period ||
+      (freedom == GEMMEPI__ANY_ORDER && placed->operands[i].column_period))
+      return 0;
+  }
+  return 1;
+}
+
+static gemmepi__axes_freedom gemmepi__freedom_of(const gemmepi__placed_formula *placed) {
+  return gemmepi__axes_may(placed, GEMMEPI__ANY_ORDER)    ? GEMMEPI__ANY_ORDER
+     : gemmepi__axes_may(placed, GEMMEPI__ROWS_MERGE) ? GEMMEPI__ROWS_MERGE
+        : GEMMEPI__ITEMS_MERGE;
+}
+
+/* Columns, rows, and items from the innermost axis on. */
+static void gemmepi__take_formula_axes(const gemmepi__placed_formula *placed, gemmepi__formula_axes *axes) {
+  const gemmepi__any_strides *strides = placed->strides;
+  int items = (int)strides->axes, i, d;
+  memset(axes, 0, sizeof *axes);
+  axes->count = 2 + items;
+  axes->extent[0] = placed->columns;
+  axes->extent[1] = placed->rows;
+  for (d = 0; d < items; d++)
+    axes->extent[2 + d] = strides->extents[items - 1 - d];
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    axes->step[0][i] = strides->operands[i].column;
+    axes->step[1][i] = strides->operands[i].row;
+    for (d = 0; d < items; d++)
+      axes->step[2 + d][i] = strides->operands[i].items[items - 1 - d];
+  }
+}
+
+static void gemmepi__swap_formula_axes(gemmepi__formula_axes *axes, int p, int q) {
+  int64_t extent = axes->extent[p], steps[GEMMEPI__RESULT + 1];
+  axes->extent[p] = axes->extent[q];
+  axes->extent[q] = extent;
+  memcpy(steps, axes->step[p], sizeof steps);
+  memcpy(axes->step[p], axes->step[q], sizeof steps);
+  memcpy(axes->step[q], steps, sizeof steps);
+}
+
+/* The n-th tensor that decides about the order: y and outputs ahead of inputs. -1: no such operand. */
+static int gemmepi__deciding_tensor(const gemmepi__formula *formula, int n) {
+  int i = n % (GEMMEPI__RESULT + 1), is_output = n <= GEMMEPI__RESULT;
+  const gemmepi__formula_operand *o = &formula->operands[i];
+  return o->used && o->kind != GEMMEPI_NUMBER && o->output == is_output ? i : -1;
+}
+
+/* Whether an axis is to be inside of another. */
+static int gemmepi__lies_inside(const gemmepi__formula *formula, const gemmepi__formula_axes *axes, int p, int q) {
+  int n;
+  for (n = 0; n < 2 * (GEMMEPI__RESULT + 1); n++) {
+    int i = gemmepi__deciding_tensor(formula, n);
+    int64_t x = i < 0 ? 0 : axes->step[p][i], y = i < 0 ? 0 : axes->step[q][i];
+    x = x < 0 ? -x : x;
+    y = y < 0 ? -y : y;
+    if (x && y && x != y)
+      return x < y;
+  }
+  return 0;
+}
+
+/* An axis along which the first tensor to decide runs backwards is turned around for all. */
+static void gemmepi__turn_formula_axis(gemmepi__device_formula *device, gemmepi__formula_axes *axes, int d) {
+  int64_t decided = 0;
+  int n, i;
+  for (n = 0; n < 2 * (GEMMEPI__RESULT + 1) && !decided; n++) {
+    i = gemmepi__deciding_tensor(&device->formula, n);
+    decided = i < 0 ? 0 : axes->step[d][i];
+  }
+  for (i = 0; i <= GEMMEPI__RESULT && decided < 0; i++) {
+    int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)device->formula.operands[i].dtype)->size;
+    device->offsets[i] += (axes->extent[d] - 1) * axes->step[d][i] * size;
+    axes->step[d][i] = -axes->step[d][i];
+  }
+}
+
+static int gemmepi__formula_axes_merge(const gemmepi__formula_axes *axes, int inner, int outer) {
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (axes->step[outer][i] != axes->step[inner][i] * axes->extent[inner])
+      return 0;
+  return 1;
+}
+
+/* From axis `first` on those of extent 1 go, and two become one where the outer runs on where the inner ends. */
+static void gemmepi__merge_formula_axes(gemmepi__formula_axes *axes, int first) {
+  int d, kept = first;
+  for (d = first; d < axes->count; d++) {
+    if (axes->extent[d] == 1)
+      continue;
+    if (kept > first && gemmepi__formula_axes_merge(axes, kept - 1, d))
+      axes->extent[kept - 1] *= axes->extent[d];
+    else if (kept++ != d)
+      gemmepi__swap_formula_axes(axes, kept - 1, d);
+  }
+  axes->count = kept;
+}
+
+static void gemmepi__sort_formula_axes(gemmepi__device_formula *device, gemmepi__formula_axes *axes) {
+  int d, e, kept = 0;
+  for (d = 0; d < axes->count; d++)
+    if (axes->extent[d] != 1)
+      gemmepi__swap_formula_axes(axes, kept++, d);
+  axes->count = kept;
+  for (d = 0; d < axes->count; d++)
+    gemmepi__turn_formula_axis(device, axes, d);
+  for (d = 1; d < axes->count; d++)
+    for (e = d; e > 0 && gemmepi__lies_inside(&device->formula, axes, e, e - 1); e--)
+      gemmepi__swap_formula_axes(axes, e, e - 1);
+}
+
+/* Back to columns, rows and items; an axis that is not there has one element. */
+static void gemmepi__place_axes(const gemmepi__formula_axes *axes, gemmepi__device_formula *device) {
+  gemmepi__any_strides *strides = &device->strides;
+  int items = axes->count > 2 ? axes->count - 2 : 0, i, d;
+  memset(strides, 0, sizeof *strides);
+  strides->axes = items;
+  device->placed.columns = axes->count > 0 ? axes->extent[0] : 1;
+  device->placed.rows = axes->count > 1 ? axes->extent[1] : 1;
+  device->placed.items = 1;
+  for (d = 0; d < items; d++) {
+    strides->extents[d] = axes->extent[axes->count - 1 - d];
+    device->placed.items *= strides->extents[d];
+  }
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    strides->operands[i].column = axes->count > 0 ? axes->step[0][i] : 0;
+    strides->operands[i].row = axes->count > 1 ? axes->step[1][i] : 0;
+    for (d = 0; d < items; d++)
+      strides->operands[i].items[d] = axes->step[axes->count - 1 - d][i];
+  }
+}
+
+/* An input by what changes along: so what repeats is read once. Periods stay what they are of. */
+static int gemmepi__kind_by_steps(const gemmepi__placed_formula *placed, const gemmepi__steps *steps, int i) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  if (o->output || o->kind == GEMMEPI_NUMBER || placed->operands[i].row_period || placed->operands[i].column_period)
+    return o->kind;
+  return steps->column ? steps->row ? GEMMEPI_FULL : GEMMEPI_PER_COLUMN
+     : steps->row  ? GEMMEPI_PER_ROW
+        : GEMMEPI_SCALAR;
+}
+
+static void gemmepi__place_for_device(gemmepi__device_formula *device) {
+  int i, d;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    gemmepi__formula_operand *o = &device->formula.operands[i];
+    gemmepi__steps *steps = &device->strides.operands[i];
+    gemmepi__placed_operand *place = &device->placed.operands[i];
+    if (!o->used)
+      continue;
+    o->kind = (uint8_t)gemmepi__kind_by_steps(&device->placed, steps, i);
+    if (o->output && !o->reduction && steps->column == 0) /* of one column */
+      steps->column = 1;
+    place->ld = steps->row;
+    place->batch_stride = 0;
+    for (d = 0; d < (int)device->strides.axes; d++)
+      if (steps->items[d])
+        place->batch_stride = steps->items[d];
+  }
+}
+
+/* The result points into itself and to the task's formula. */
+static void gemmepi__take_device_formula(const gemmepi__formula_task *task, gemmepi__device_formula *device) {
+  gemmepi__axes_freedom freedom = gemmepi__freedom_of(&task->placed);
+  gemmepi__formula_axes axes;
+  device->formula = *task->placed.formula;
+  device->placed = task->placed;
+  device->placed.formula = &device->formula;
+  device->placed.strides = &device->strides;
+  memcpy(device->offsets, task->offsets, sizeof device->offsets);
+  gemmepi__take_formula_axes(&task->placed, &axes);
+  if (freedom == GEMMEPI__ANY_ORDER)
+    gemmepi__sort_formula_axes(device, &axes);
+  gemmepi__merge_formula_axes(&axes, freedom == GEMMEPI__ANY_ORDER    ? 0 : freedom == GEMMEPI__ROWS_MERGE ? 1 : 2);
+  gemmepi__place_axes(&axes, device);
+  gemmepi__place_for_device(device);
+}
+
+/* Bytes that all vectors begin at multiples of, a power of two: of pointers so aligned. */
+static int64_t gemmepi__alignment_on_device(const gemmepi__device_formula *device, int64_t alignment) {
+  int64_t bits = alignment;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__formula_operand *o = &device->formula.operands[i];
+    if (o->used && o->kind >= GEMMEPI_PER_COLUMN && !(o->output && o->reduction) && device->strides.operands[i].column == 1)
+      bits |= device->offsets[i];
+  }
+  return bits & -bits;
+}
 /* The pointers of an element-wise formula's run, checked. */
 
 /* What a run reads or writes. */
@@ -15935,6 +17092,22 @@ static gemmepi_status gemmepi__check_formula_pointers(const gemmepi__formula_tas
     }
   return status;
 }
+
+static gemmepi_status gemmepi__check_workspace_of_formula(const gemmepi__formula *formula, const gemmepi__tensor_regions *regions,
+  const void *workspace, size_t size) {
+  uintptr_t begin = (uintptr_t)workspace;
+  char name[128];
+  int i;
+  for (i = 0; i < regions->count; i++) {
+    const gemmepi__tensor_region *region = &regions->list[i];
+    if (begin >= region->base + (uintptr_t)region->reach->high || region->base + (uintptr_t)region->reach->low >= begin + size)
+      continue;
+    gemmepi__name_tensor_region(formula, region->role, region->place, name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)", workspace,
+      (gemmepi__ull)size, name, (void *)region->base);
+  }
+  return GEMMEPI_OK;
+}
 /* Element-wise formulas: what a plan has of one, and its runs. */
 
 #ifndef GEMMEPI_NO_HOST
@@ -15944,6 +17117,10 @@ typedef struct gemmepi__elementwise_formula {
   gemmepi__formula_task task;
   gemmepi__formula *formula;
   gemmepi__reach_of reach[GEMMEPI__RESULT + 1];
+  gemmepi__formula_pass pass; /* on a GPU */
+  int64_t offsets[GEMMEPI__RESULT + 1];
+  int is_one_line; /* all tensors merge into one */
+  double microseconds; /* estimated */
 } gemmepi__elementwise_formula;
 
 /* >>building */
@@ -15992,6 +17169,20 @@ static void *gemmepi__key_of_formula_task(const gemmepi_allocator *allocator,
   return key;
 }
 
+/* Under the build lock. */
+static gemmepi_status gemmepi__build_formula_launches(gemmepi_context *context, gemmepi__elementwise_formula *own) {
+  gemmepi__device_formula device;
+  gemmepi__formula_source source;
+  gemmepi__take_device_formula(&own->task, &device);
+  memset(&source, 0, sizeof source);
+  source.applied = 1;
+  source.alignment = gemmepi__alignment_on_device(&device, own->task.alignment);
+  memcpy(own->offsets, device.offsets, sizeof own->offsets);
+  own->is_one_line = device.placed.rows == 1 && device.placed.items == 1;
+  own->microseconds = gemmepi__formula_pass_microseconds(context, &device.placed, &source);
+  return gemmepi__build_formula_pass(context, &device.placed, &source, &own->pass);
+}
+
 /* >>pointers */
 
 /* A run's pointers by place, y's at RESULT. desc, of a call that plans itself: whose tensors' data stands for what args lacks. */
@@ -16019,9 +17210,20 @@ static size_t gemmepi__alignment_of_formula(const gemmepi_elementwise_desc *desc
   return (size_t)(bits & (~bits + 1));
 }
 
+static gemmepi_status gemmepi__check_reach_of_formula(const gemmepi_context *context, const gemmepi__formula *formula,
+  const gemmepi__tensor_regions *regions) {
+  gemmepi_status status = GEMMEPI_OK;
+  char name[128];
+  int i;
+  for (i = 0; i < regions->count && !status; i++) {
+    gemmepi__name_tensor_region(formula, regions->list[i].role, regions->list[i].place, name);
+    status = gemmepi__check_reachable(context, name + strlen("args."), (void *)regions->list[i].base);
+  }
+  return status;
+}
+
 /* >>running */
 
-#ifndef GEMMEPI_NO_HOST
 /* Each pointer to the element of index 0 of its tensor, `offsets` bytes on. */
 static void gemmepi__shift_pointers(const gemmepi__formula *formula, const int64_t *offsets,
   void *const *pointers, void *shifted[GEMMEPI__RESULT + 1]) {
@@ -16032,6 +17234,21 @@ static void gemmepi__shift_pointers(const gemmepi__formula *formula, const int64
         : pointers[i];
 }
 
+static gemmepi_status gemmepi__run_formula_on_device(const gemmepi_context *context, const gemmepi__elementwise_formula *own,
+  const gemmepi_elementwise_args *args, void *const *pointers, void *workspace, gemmepi_stream stream) {
+  gemmepi__formula_run run;
+  void *shifted[GEMMEPI__RESULT + 1];
+  gemmepi__shift_pointers(own->formula, own->offsets, pointers, shifted);
+  memset(&run, 0, sizeof run);
+  run.alpha = 1;
+  run.operands = shifted;
+  run.scales = args->operand_scales;
+  run.amax = args->operand_amax;
+  run.states = workspace;
+  return gemmepi__run_formula_pass(context, &own->pass, &run, stream);
+}
+
+#ifndef GEMMEPI_NO_HOST
 static gemmepi_status gemmepi__run_formula_on_host(const gemmepi__elementwise_formula *own, const gemmepi_elementwise_args *args,
   void *const *pointers, const gemmepi_allocator *allocator) {
   gemmepi__arguments arguments;
@@ -16816,6 +18033,16 @@ static gemmepi_status gemmepi__build_launches(gemmepi__elementwise_plan *plan) {
   gemmepi_status status = GEMMEPI_OK;
   uint32_t others = 0;
   int t;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula) {
+    status = gemmepi__build_formula_launches(plan->base.context, plan->formula);
+    plan->workspace_size = plan->formula->pass.state_bytes;
+    plan->route = plan->formula->pass.finish.blocks ? GEMMEPI_ROUTE_SUM
+        : plan->formula->is_one_line      ? GEMMEPI_ROUTE_CONTIGUOUS
+        : GEMMEPI_ROUTE_STRIDED;
+    return status;
+  }
+#endif
   if (gemmepi__is_scaled(task)) {
     plan->route = GEMMEPI_ROUTE_SCALED;
     status = gemmepi__build_scaled(plan->base.context, task, &plan->scaled);
@@ -16895,7 +18122,7 @@ static gemmepi_status gemmepi__choose_for_formula(gemmepi__elementwise_plan *pla
   else if (plan->base.context->is_host)
     plan->route = GEMMEPI_ROUTE_HOST;
   else
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given: on a GPU none runs yet");
+    return gemmepi__build_on_device(plan);
   return GEMMEPI_OK;
 }
 
@@ -17079,6 +18306,10 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
   gemmepi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    return gemmepi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace, stream);
+#endif
   if (plan->route == GEMMEPI_ROUTE_SCALED)
     return gemmepi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
   operation.parameter = plan->task.parameter;
@@ -17103,7 +18334,7 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
     gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
   if (status)
     return status;
-  for (t = 0; t < GEMMEPI__TENSORS; t++) {
+  for (t = 0; t < GEMMEPI__TENSORS; t++) { /* of a formula none: its regions have been looked at */
     uintptr_t base =
       gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
     if (base && begin < base + (uintptr_t)plan->reach[t].high && base + (uintptr_t)plan->reach[t].low < end)
@@ -17154,9 +18385,9 @@ static gemmepi_status gemmepi__run_formula(const gemmepi__elementwise_plan *plan
   const gemmepi_elementwise_args *args, void *const *pointers, int one_shot, gemmepi_stream stream) {
   const gemmepi__elementwise_formula *own = plan->formula;
   gemmepi__tensor_regions regions;
+  gemmepi__entry entry;
   gemmepi_status status =
     gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
-  (void)one_shot;
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
   status = gemmepi__check_formula_pointers(&own->task, own->reach, pointers, args, &regions);
@@ -17166,7 +18397,20 @@ static gemmepi_status gemmepi__run_formula(const gemmepi__elementwise_plan *plan
   if (plan->route == GEMMEPI_ROUTE_HOST)
     return gemmepi__run_formula_on_host(own, args, pointers, &plan->base.context->allocator);
 #endif
-  return GEMMEPI_OK;
+  if (args->workspace && plan->workspace_size)
+    status = gemmepi__check_workspace_of_formula(own->formula, &regions, args->workspace, plan->workspace_size);
+  if (!status)
+    status = gemmepi__enter(plan->base.context, &entry);
+  if (status)
+    return status;
+  if (one_shot || plan->base.context->check_pointers)
+    status = gemmepi__check_reachable(plan->base.context, "workspace", args->workspace);
+  if (!status && (one_shot || plan->base.context->check_pointers))
+    status = gemmepi__check_reach_of_formula(plan->base.context, own->formula, &regions);
+  if (!status)
+    status = gemmepi__launch_elementwise(plan, args, pointers, stream);
+  gemmepi__leave(plan->base.context, &entry);
+  return status;
 }
 #endif
 
@@ -17425,9 +18669,27 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 }
 /* What an element-wise plan is, as a struct and in words. */
 
+/* Its kernels, and clearing each amax. */
+static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
+  int launches = 0;
+#ifndef GEMMEPI_NO_FORMULA
+  const gemmepi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
+  int i;
+  if (!pass)
+    return 0;
+  launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+    launches += pass->amax[i] != 0;
+#else
+  (void)plan;
+#endif
+  return launches;
+}
+
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
-  int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
-        (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+  int launches = gemmepi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
+        (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
+        (plan->scaled.amax_bytes != 0),
     i;
   if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
     launches++; /* clearing it */
@@ -17437,6 +18699,12 @@ static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) 
 }
 
 static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula && plan->formula->pass.launch.function)
+    return plan->formula->pass.launch.name;
+  if (plan->formula && plan->formula->pass.finish.function)
+    return plan->formula->pass.finish.name;
+#endif
   switch (plan->route) {
   case GEMMEPI_ROUTE_CONTIGUOUS:
   case GEMMEPI_ROUTE_STRIDED:
@@ -17466,7 +18734,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
   details->route = plan->route;
   details->route_name = gemmepi__route_names[plan->route];
   snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
-  if (plan->route == GEMMEPI_ROUTE_STRIDED) {
+  if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
     details->tile_m = plan->loop.tile_j;
     details->tile_n = plan->loop.tile_i;
   } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
@@ -17549,6 +18817,10 @@ static void gemmepi__explain_formula_plan(gemmepi__text *text, const gemmepi__el
     gemmepi__append(text, "  empty: no output has an element\n");
   if (plan->route == GEMMEPI_ROUTE_HOST)
     gemmepi__append(text, "  host: plain C\n");
+  gemmepi__explain_formula_pass(text, &plan->formula->pass, "");
+  if (plan->formula->pass.launch.function)
+    gemmepi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
+      plan->formula->pass.bytes, plan->formula->microseconds);
   gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
     (gemmepi__ull)plan->workspace_size);
 }

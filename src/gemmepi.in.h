@@ -95,9 +95,16 @@
 
 #include "kernels/params.h"
 
+#ifndef GEMMEPI_NO_FORMULA
+#ifndef GEMMEPI_NO_ELEMENTWISE
+#include "formula/emit.h"
+#include "elementwise/formula_pass.h"
+#endif
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "elementwise/reach.h"
 #ifndef GEMMEPI_NO_FORMULA
+#include "elementwise/formula_axes.h"
 #include "elementwise/formula_regions.h"
 #include "elementwise/formula.h"
 #endif

@@ -1018,7 +1018,7 @@ static void list_invariant(void) {
 /* >>formulas */
 
 #define OPERAND(name, kind, width, dtype, output) \
-    { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0 }
+    { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0, NULL }
 /* Those that are in a formula's text, each as ", NAME" or so; the others are not read. */
 static const gemmepi_operand formula_operands[] = {
     OPERAND("residual", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0),

@@ -4,9 +4,27 @@
 
 #include "plan.h"
 
+/* Its kernels, and clearing each amax. */
+static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
+    int launches = 0;
+#ifndef GEMMEPI_NO_FORMULA
+    const gemmepi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
+    int i;
+    if (!pass)
+        return 0;
+    launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+    for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+        launches += pass->amax[i] != 0;
+#else
+    (void)plan;
+#endif
+    return launches;
+}
+
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
-    int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
-                   (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+    int launches = gemmepi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
+                   (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
+                   (plan->scaled.amax_bytes != 0),
         i;
     if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
         launches++; /* clearing it */
@@ -16,6 +34,12 @@ static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) 
 }
 
 static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula && plan->formula->pass.launch.function)
+        return plan->formula->pass.launch.name;
+    if (plan->formula && plan->formula->pass.finish.function)
+        return plan->formula->pass.finish.name;
+#endif
     switch (plan->route) {
     case GEMMEPI_ROUTE_CONTIGUOUS:
     case GEMMEPI_ROUTE_STRIDED:
@@ -45,7 +69,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
-    if (plan->route == GEMMEPI_ROUTE_STRIDED) {
+    if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
         details->tile_m = plan->loop.tile_j;
         details->tile_n = plan->loop.tile_i;
     } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
@@ -136,6 +160,10 @@ static void gemmepi__explain_formula_plan(gemmepi__text *text, const gemmepi__el
         gemmepi__append(text, "  empty: no output has an element\n");
     if (plan->route == GEMMEPI_ROUTE_HOST)
         gemmepi__append(text, "  host: plain C\n");
+    gemmepi__explain_formula_pass(text, &plan->formula->pass, "");
+    if (plan->formula->pass.launch.function)
+        gemmepi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
+                        plan->formula->pass.bytes, plan->formula->microseconds);
     gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
                     (gemmepi__ull)plan->workspace_size);
 }

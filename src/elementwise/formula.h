@@ -9,12 +9,18 @@
 #ifndef GEMMEPI_NO_HOST
 #include "../host/formula.h"
 #endif
+#include "formula_axes.h"
+#include "formula_pass.h"
 #include "formula_regions.h"
 
 typedef struct gemmepi__elementwise_formula {
     gemmepi__formula_task task;
     gemmepi__formula *formula;
     gemmepi__reach_of reach[GEMMEPI__RESULT + 1];
+    gemmepi__formula_pass pass; /* on a GPU */
+    int64_t offsets[GEMMEPI__RESULT + 1];
+    int is_one_line;     /* all tensors merge into one */
+    double microseconds; /* estimated */
 } gemmepi__elementwise_formula;
 
 /* >>building */
@@ -66,6 +72,21 @@ static void *gemmepi__key_of_formula_task(const gemmepi_allocator *allocator,
     return key;
 }
 
+/* Under the build lock. */
+static gemmepi_status gemmepi__build_formula_launches(gemmepi_context *context,
+                                                      gemmepi__elementwise_formula *own) {
+    gemmepi__device_formula device;
+    gemmepi__formula_source source;
+    gemmepi__take_device_formula(&own->task, &device);
+    memset(&source, 0, sizeof source);
+    source.applied = 1;
+    source.alignment = gemmepi__alignment_on_device(&device, own->task.alignment);
+    memcpy(own->offsets, device.offsets, sizeof own->offsets);
+    own->is_one_line = device.placed.rows == 1 && device.placed.items == 1;
+    own->microseconds = gemmepi__formula_pass_microseconds(context, &device.placed, &source);
+    return gemmepi__build_formula_pass(context, &device.placed, &source, &own->pass);
+}
+
 /* >>pointers */
 
 /* A run's pointers by place, y's at RESULT. desc, of a call that plans itself: whose tensors' data stands for what args lacks. */
@@ -94,9 +115,21 @@ static size_t gemmepi__alignment_of_formula(const gemmepi_elementwise_desc *desc
     return (size_t)(bits & (~bits + 1));
 }
 
+static gemmepi_status gemmepi__check_reach_of_formula(const gemmepi_context *context,
+                                                      const gemmepi__formula *formula,
+                                                      const gemmepi__tensor_regions *regions) {
+    gemmepi_status status = GEMMEPI_OK;
+    char name[128];
+    int i;
+    for (i = 0; i < regions->count && !status; i++) {
+        gemmepi__name_tensor_region(formula, regions->list[i].role, regions->list[i].place, name);
+        status = gemmepi__check_reachable(context, name + strlen("args."), (void *)regions->list[i].base);
+    }
+    return status;
+}
+
 /* >>running */
 
-#ifndef GEMMEPI_NO_HOST
 /* Each pointer to the element of index 0 of its tensor, `offsets` bytes on. */
 static void gemmepi__shift_pointers(const gemmepi__formula *formula, const int64_t *offsets,
                                     void *const *pointers, void *shifted[GEMMEPI__RESULT + 1]) {
@@ -107,6 +140,24 @@ static void gemmepi__shift_pointers(const gemmepi__formula *formula, const int64
                          : pointers[i];
 }
 
+static gemmepi_status gemmepi__run_formula_on_device(const gemmepi_context *context,
+                                                     const gemmepi__elementwise_formula *own,
+                                                     const gemmepi_elementwise_args *args,
+                                                     void *const *pointers, void *workspace,
+                                                     gemmepi_stream stream) {
+    gemmepi__formula_run run;
+    void *shifted[GEMMEPI__RESULT + 1];
+    gemmepi__shift_pointers(own->formula, own->offsets, pointers, shifted);
+    memset(&run, 0, sizeof run);
+    run.alpha = 1;
+    run.operands = shifted;
+    run.scales = args->operand_scales;
+    run.amax = args->operand_amax;
+    run.states = workspace;
+    return gemmepi__run_formula_pass(context, &own->pass, &run, stream);
+}
+
+#ifndef GEMMEPI_NO_HOST
 static gemmepi_status gemmepi__run_formula_on_host(const gemmepi__elementwise_formula *own,
                                                    const gemmepi_elementwise_args *args,
                                                    void *const *pointers,

@@ -219,4 +219,23 @@ static gemmepi_status gemmepi__check_formula_pointers(const gemmepi__formula_tas
     return status;
 }
 
+static gemmepi_status gemmepi__check_workspace_of_formula(const gemmepi__formula *formula,
+                                                          const gemmepi__tensor_regions *regions,
+                                                          const void *workspace, size_t size) {
+    uintptr_t begin = (uintptr_t)workspace;
+    char name[128];
+    int i;
+    for (i = 0; i < regions->count; i++) {
+        const gemmepi__tensor_region *region = &regions->list[i];
+        if (begin >= region->base + (uintptr_t)region->reach->high ||
+            region->base + (uintptr_t)region->reach->low >= begin + size)
+            continue;
+        gemmepi__name_tensor_region(formula, region->role, region->place, name);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.workspace (%p, %llu bytes used) overlaps %s (%p)", workspace,
+                             (gemmepi__ull)size, name, (void *)region->base);
+    }
+    return GEMMEPI_OK;
+}
+
 #endif

@@ -47,6 +47,16 @@ static gemmepi_status gemmepi__build_launches(gemmepi__elementwise_plan *plan) {
     gemmepi_status status = GEMMEPI_OK;
     uint32_t others = 0;
     int t;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula) {
+        status = gemmepi__build_formula_launches(plan->base.context, plan->formula);
+        plan->workspace_size = plan->formula->pass.state_bytes;
+        plan->route = plan->formula->pass.finish.blocks ? GEMMEPI_ROUTE_SUM
+                      : plan->formula->is_one_line      ? GEMMEPI_ROUTE_CONTIGUOUS
+                                                        : GEMMEPI_ROUTE_STRIDED;
+        return status;
+    }
+#endif
     if (gemmepi__is_scaled(task)) {
         plan->route = GEMMEPI_ROUTE_SCALED;
         status = gemmepi__build_scaled(plan->base.context, task, &plan->scaled);
@@ -126,7 +136,7 @@ static gemmepi_status gemmepi__choose_for_formula(gemmepi__elementwise_plan *pla
     else if (plan->base.context->is_host)
         plan->route = GEMMEPI_ROUTE_HOST;
     else
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given: on a GPU none runs yet");
+        return gemmepi__build_on_device(plan);
     return GEMMEPI_OK;
 }
 
@@ -328,6 +338,11 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
     gemmepi__operation_params operation;
     gemmepi_status status = GEMMEPI_OK;
     int i;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula)
+        return gemmepi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace,
+                                              stream);
+#endif
     if (plan->route == GEMMEPI_ROUTE_SCALED)
         return gemmepi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
     operation.parameter = plan->task.parameter;
@@ -355,7 +370,7 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
         gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
     if (status)
         return status;
-    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+    for (t = 0; t < GEMMEPI__TENSORS; t++) { /* of a formula none: its regions have been looked at */
         uintptr_t base =
             gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
         if (base && begin < base + (uintptr_t)plan->reach[t].high &&
@@ -413,9 +428,9 @@ static gemmepi_status gemmepi__run_formula(const gemmepi__elementwise_plan *plan
                                            int one_shot, gemmepi_stream stream) {
     const gemmepi__elementwise_formula *own = plan->formula;
     gemmepi__tensor_regions regions;
+    gemmepi__entry entry;
     gemmepi_status status =
         gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
-    (void)one_shot;
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
         return status;
     status = gemmepi__check_formula_pointers(&own->task, own->reach, pointers, args, &regions);
@@ -425,7 +440,21 @@ static gemmepi_status gemmepi__run_formula(const gemmepi__elementwise_plan *plan
     if (plan->route == GEMMEPI_ROUTE_HOST)
         return gemmepi__run_formula_on_host(own, args, pointers, &plan->base.context->allocator);
 #endif
-    return GEMMEPI_OK;
+    if (args->workspace && plan->workspace_size)
+        status = gemmepi__check_workspace_of_formula(own->formula, &regions, args->workspace,
+                                                     plan->workspace_size);
+    if (!status)
+        status = gemmepi__enter(plan->base.context, &entry);
+    if (status)
+        return status;
+    if (one_shot || plan->base.context->check_pointers)
+        status = gemmepi__check_reachable(plan->base.context, "workspace", args->workspace);
+    if (!status && (one_shot || plan->base.context->check_pointers))
+        status = gemmepi__check_reach_of_formula(plan->base.context, own->formula, &regions);
+    if (!status)
+        status = gemmepi__launch_elementwise(plan, args, pointers, stream);
+    gemmepi__leave(plan->base.context, &entry);
+    return status;
 }
 #endif
 

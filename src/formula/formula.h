@@ -41,7 +41,6 @@ static int gemmepi__members(const gemmepi__formula *formula, int width) {
     return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
 }
 
-#ifndef GEMMEPI_NO_HOST
 /* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
 static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
     const gemmepi__node *n = &formula->nodes[node];
@@ -55,7 +54,6 @@ static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const g
     return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
            gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
 }
-#endif
 
 /* >>from the graph */
 

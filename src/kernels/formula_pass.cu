@@ -10,6 +10,8 @@
 //     GEMMEPI_RESULT_TYPE  of D
 //     GEMMEPI_C_TYPE       GEMMEPI_APPLIED 1: alpha is 1 and there is no C, known beforehand
 //     GEMMEPI_SCALE_A, _B  modes of scales that v is yet to be multiplied by. GEMMEPI_SCALE_C: whether C has one
+//     GEMMEPI_STRIDED      1: operands have any strides; items have GEMMEPI_ITEM_AXES axes, and GEMMEPI_STEPPED a bit for each operand, by its
+//                          place, whose columns are not side by side. There is no v then
 //     GEMMEPI_SCALED       a bit for each operand, by its place, that has a scale; GEMMEPI_AMAX one for each that has an amax
 #include "formula_run.cuh"
 #include "activation.cuh"
@@ -72,7 +74,8 @@ __device__ inline void load_matrix(const gemmepi__kernel_matrix &matrix, long lo
                                    T (&x)[FORMULA_VALUE][UNITS]) {
     Words<Type, UNITS> words[FORMULA_VALUE];
     T values[FORMULA_VALUE][UNITS];
-    load_run<FORMULA_VALUE, false>((const Type *)matrix.data + part + place.item * matrix.stride + place.row * matrix.ld, 0, units, place, words);
+    load_run<FORMULA_VALUE, false, false>((const Type *)matrix.data + part + place.item * matrix.stride + place.row * matrix.ld, 0, 1, units, place,
+                                          words);
 #pragma unroll
     for (int piece = 0; piece < FORMULA_VALUE; piece++)
         words_to_acc(words[piece], values[piece]);
@@ -137,7 +140,8 @@ template <int Number, int Members, class Type> struct Stored {
             for (int i = 0; i < Members * UNITS; i++)
                 row[i / UNITS][i % UNITS] = times(row[i / UNITS][i % UNITS], (T)*to.scale);
         if (place.valid)
-            store_units<Members>((Type *)to.data + place.item * to.stride + place.row * to.ld, p.units, place, row);
+            store_units<Members, IS_STEPPED<Number>>((Type *)to.data + item_start<Number>(p, place) + place.row * to.ld, column_step<Number>(place),
+                                                     p.units, place, row);
     }
     __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long) {
         if constexpr (HAS_AMAX)
@@ -174,6 +178,22 @@ template <int Number, int Members, int Reduction> struct Of_rows {
     __device__ void finish(const gemmepi__formula_pass_params &, const Place &, long long) {}
 };
 
+// Room in which the threads of a column come together, of one output after another.
+#define RAISE_SIZE(place, name, kind_, members, type, reduction_, accumulates)                \
+    if (kind::kind_ == kind::PER_COLUMN && reduction::reduction_ != reduction::none) {        \
+        constexpr int its = (int)sizeof(State_of<T, reduction::reduction_>);                  \
+        size = its > size ? its : size;                                                       \
+    }
+__device__ constexpr int largest_column_state() {
+    int size = 1;
+    FORMULA_OUTPUTS(RAISE_SIZE)
+    return size;
+}
+__device__ inline void *column_room() {
+    __shared__ alignas(16) unsigned char room[UNITS * THREADS * largest_column_state()];
+    return room;
+}
+
 // column_sum and so on: a state of each column and row tile.
 template <int Number, int Members, int Reduction> struct Of_columns {
     typedef State_of<T, Reduction> State;
@@ -189,10 +209,10 @@ template <int Number, int Members, int Reduction> struct Of_columns {
 #pragma unroll
         for (int i = 0; i < Members * UNITS; i++)
             if (i % UNITS < place.valid)
-                states[i / UNITS][i % UNITS].add(row[i / UNITS][i % UNITS], 0);
+                states[i / UNITS][i % UNITS].add(row[i / UNITS][i % UNITS], place.row);
     }
     __device__ void finish(const gemmepi__formula_pass_params &p, const Place &place, long long row_tile) {
-        __shared__ State shared[UNITS][THREADS];
+        State(*shared)[THREADS] = reinterpret_cast<State(*)[THREADS]>(column_room());
         u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
         State *to = (State *)p.places[Number].data + row_tile * p.units * Members;
 #pragma unroll
@@ -329,7 +349,8 @@ __device__ inline void compute(const gemmepi__formula_pass_params &p, const Plac
 #define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates)         outputs.name.finish_row(params, place, column_tile);
 #define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)      outputs.name.finish(params, place, row_tile);
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMMEPI_PARAMS Params all) {
+    const gemmepi__formula_pass_params &params = pass_of(all);
     after_launches_before();
     u32 row_tile = blockIdx.x / params.column_tiles, item = row_tile / params.row_tiles; // of rows of all items
     u32 column_tile = blockIdx.x - row_tile * params.column_tiles;
@@ -337,6 +358,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMME
     long long unit = ((long long)column_tile * blockDim.x + threadIdx.x) * UNITS;
     int valid = unit >= params.units ? 0 : params.units - unit >= UNITS ? UNITS : (int)(params.units - unit);
     Place place = {item, 0, unit, valid};
+    find_item(all, place);
     Inputs inputs;
     Outputs outputs;
     (void)inputs; // there may be none

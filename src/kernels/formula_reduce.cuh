@@ -7,7 +7,7 @@ namespace kind { // of an operand, as gemmepi_operand_kind has it
 enum { NUMBER = 1, SCALAR, PER_ROW, PER_COLUMN, FULL };
 }
 namespace reduction { // as a formula's table names them
-enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, all_sum, all_max };
+enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, column_argmax, all_sum, all_max };
 }
 
 template <class A> __device__ inline A below_all() {
@@ -129,7 +129,7 @@ template <class A> __device__ inline void join_lanes(Logsumexp<A> &state, u32 la
     state = joined;
 }
 
-// The lowest column of the largest number; NaN is above all. -1: of no columns.
+// The lowest column, or row, of the largest number; NaN is above all. -1: of none.
 template <class A> struct Argmax {
     A at;
     u32 low, high; // of the column
@@ -159,7 +159,7 @@ template <class A> struct Argmax {
 template <class A, int Reduction> __device__ auto empty_state() {
     if constexpr (Reduction == reduction::row_sum || Reduction == reduction::column_sum || Reduction == reduction::all_sum)
         return Sum<A>();
-    else if constexpr (Reduction == reduction::row_argmax)
+    else if constexpr (Reduction == reduction::row_argmax || Reduction == reduction::column_argmax)
         return Argmax<A>();
     else if constexpr (Reduction == reduction::row_logsumexp || Reduction == reduction::column_logsumexp)
         return Logsumexp<A>();
