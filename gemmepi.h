@@ -98,7 +98,7 @@
           tensors.dy = dy, tensors.da = dx, tensors.db = dw, tensors.dbias = dbias; // dw is added to
           check(gemmepi_linear(gpu, &layer, &tensors, stream));
           check(gemmepi_linear_backward(gpu, &layer, &tensors, stream));
-   7. Element-wise operations take tensors of any strides, as DLPack and NumPy have them.
+   7. Element-wise operations take tensors of any strides, as DLPack and NumPy have them; gemmepi_elementwise takes formulas, too.
           values.data = y, values.dtype = GEMMEPI_BF16, values.rank = 2, values.shape = shape; // no strides: dense
           check(gemmepi_activation(gpu, GEMMEPI_TANH, NAN, &values, &values, stream)); // in place; NAN: no parameter
    8. Every call that can fail returns a gemmepi_status, and gemmepi_last_error() has the sentence: which field, its value,
@@ -579,7 +579,15 @@ typedef enum gemmepi_operation {
    CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
    are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
-   follow one another. Numbers beyond the last of a line are not written. */
+   follow one another. Numbers beyond the last of a line are not written.
+
+   A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
+   the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
+   twice as many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in
+   both; of an axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows
+   (PER_COLUMN) or both (SCALAR); with 1 in all axes before, they cover all items (but for column_argmax); with more, these have one
+   stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
+   in F32, in F64 where a tensor is, in I32 where y is. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
     gemmepi_epilogue activation;            /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
@@ -591,6 +599,13 @@ typedef struct gemmepi_elementwise_desc {
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
     size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
+
+    /* In the operation's place: a formula, in the language that stands below, without v. operation, activation, axis, flags and all
+       tensors but y are 0 then. y is D, as wide as what is assigned to it, NULL where the formula does not assign it. NULL: none */
+    const char *formula;
+    const struct gemmepi_operand *operands; /* what it reads and assigns beside y; each but a NUMBER has a tensor */
+    int operand_count;
+    const char *formula_result; /* what it calls y; NULL: "d" */
 } gemmepi_elementwise_desc;
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
@@ -605,6 +620,13 @@ typedef struct gemmepi_elementwise_args {
     void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
+
+    /* Of a formula, as in gemmepi_matmul_args, and y. gemmepi_elementwise takes a pointer that is NULL from the operand's tensor. What no
+       output depends on is not looked at. An output of the kind FULL, or y, may be exactly an input of the kind FULL (pointer, dtype,
+       strides), without periods, that is not read through left, right, even or odd */
+    void *const *operands;
+    const float *const *operand_scales;
+    void *const *operand_amax;
 } gemmepi_elementwise_args;
 
 /* >>layers */
@@ -727,7 +749,8 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
    So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
 
-   Products run formulas (gemmepi_matmul_desc.formula). gemmepi_derive derives them.
+   Products run formulas (gemmepi_matmul_desc.formula), and so do element-wise operations (gemmepi_elementwise_desc.formula), without v.
+   gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */
@@ -761,6 +784,10 @@ typedef struct gemmepi_operand {
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
     gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
+
+    /* Element-wise: where it lies, gemmepi_elementwise_desc says of what shape; dtype is 0 or the tensor's, ld and batch_stride are 0.
+       NULL of a NUMBER, and with products */
+    const gemmepi_tensor *tensor;
 } gemmepi_operand;
 
 /* What gemmepi_derive derives. */
@@ -1002,8 +1029,8 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, con
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* An element-wise operation: gemmepi_operation has the formulas. args may be NULL, and a tensor whose pointer is NULL there is
-   taken from desc's own data. */
+/* An element-wise operation: gemmepi_operation has the formulas, or desc one of its own. args may be NULL (but where there are NUMBERs),
+   and a tensor whose pointer is NULL there is taken from desc's own data. */
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *args, gemmepi_stream stream);
 #endif
@@ -1152,7 +1179,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
 /* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
    Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
    formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs to, dtype 0
-   but for gradients of FULL inputs, which have the input's, and strides that are 0. Widths count from the n of the formula that was derived:
+   but for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0. Widths count from the n of the formula that was derived:
    where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
    The names of what is new belong to the library and hold until this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
@@ -4142,8 +4169,8 @@ static gemmepi_status gemmepi__check_type_of_operand(const gemmepi__formula_desc
   for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
     if (accepted >> dtype & 1)
       gemmepi__append(&text, "%s%s", text.length ? ", " : "", gemmepi__dtype((gemmepi_dtype)dtype)->name);
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.operands[%d].dtype (of %s) is %s (%d); accepted here: %s", i, operand->name,
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
+    operand->tensor ? "tensor." : "", operand->name,
     gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype",
     (int)operand->dtype, names);
 }
@@ -5191,6 +5218,7 @@ typedef struct gemmepi__adjoint {
 
 typedef struct gemmepi__derivation {
   gemmepi__formula_desc desc;
+  gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]; /* the caller's, with their tensors' dtypes */
   gemmepi__graph graph;
   gemmepi__parser parser;
   gemmepi__printer printer;
@@ -5287,6 +5315,18 @@ static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivatio
   return GEMMEPI_OK;
 }
 
+/* Where count or pointer are bad nothing is taken, which parsing refuses. */
+static void gemmepi__take_operands_to_derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+  int i;
+  for (i = 0; desc->operands && i < desc->operand_count && desc->operand_count <= GEMMEPI__FORMULA_OPERANDS; i++) {
+    gemmepi_operand *operand = &d->operands[i];
+    *operand = desc->operands[i];
+    if (operand->tensor && !operand->dtype)
+      operand->dtype = operand->tensor->dtype ? operand->tensor->dtype : GEMMEPI_F32;
+    d->desc.operands = d->operands;
+  }
+}
+
 static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
   gemmepi_status status;
   int i;
@@ -5295,8 +5335,9 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
   d->desc.operand_count = desc->operand_count;
   d->desc.value = desc->value;
   d->desc.accumulator = GEMMEPI_F32;
+  gemmepi__take_operands_to_derive(d, desc);
   for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
-    if (desc->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
+    if (d->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
       d->desc.accumulator = GEMMEPI_F64;
   d->desc.d = d->desc.accumulator;
   status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
@@ -5732,7 +5773,7 @@ static void gemmepi__list_gradient(gemmepi__operand_list *list, const gemmepi__d
   operand.output = 1;
   if (of) {
     operand.width = of->width;
-    operand.dtype = of->kind == GEMMEPI_FULL ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
+    operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
   }
   gemmepi__list_operand(list, &operand);
 }
@@ -6052,8 +6093,24 @@ typedef struct gemmepi__placed_operand {
   int32_t scale, amax; /* of fp8 and I8: 1 where a scale (one F32) is given, and amax (one F32) wanted */
 } gemmepi__placed_operand;
 
+#define GEMMEPI__ITEM_AXES 6
+
+/* In elements, from one row, column or item of each axis to the next; 0 where an operand repeats. */
+typedef struct gemmepi__steps {
+  int64_t row, column, items[GEMMEPI__ITEM_AXES];
+} gemmepi__steps;
+
+/* Operands of any strides. Items are counted as in a dense tensor of these axes, the last of which is the innermost. */
+typedef struct gemmepi__any_strides {
+  int64_t axes; /* of items */
+  int64_t extents[GEMMEPI__ITEM_AXES];
+  gemmepi__steps operands[GEMMEPI__FORMULA_OPERANDS + 1];
+} gemmepi__any_strides;
+
 typedef struct gemmepi__placed_formula {
   const gemmepi__formula *formula;
+  /* NULL: operands lie as their ld and batch_stride say. Else these are the row's step and, of reductions, that of all items */
+  const gemmepi__any_strides *strides;
   int64_t rows, columns, depth,
     items; /* of v: m, n, k, batch; D is as wide as formula->operands[RESULT].width says */
   gemmepi__placed_operand operands[GEMMEPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
@@ -7275,15 +7332,15 @@ static void gemmepi__delete_formula(const gemmepi_allocator *allocator, gemmepi_
   gemmepi__delete(allocator, kept);
 }
 
-static void gemmepi__note_halves(gemmepi__kept_formula *kept) {
-  const gemmepi__formula *formula = kept->placed.formula;
+/* Which inputs are read through left, right, even or odd. */
+static void gemmepi__note_halves(const gemmepi__formula *formula, uint8_t *is_halved) {
   uint8_t below[GEMMEPI__GRAPH_NODES] = {0};
   int i, a;
   for (i = formula->node_count - 1; i >= 0; i--) {
     const gemmepi__node *node = &formula->nodes[i];
     int halves = below[i] || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND;
     if (below[i] && node->op == GEMMEPI__OP_OPERAND)
-      kept->is_halved[node->place] = 1;
+      is_halved[node->place] = 1;
     for (a = 0; a < 3 && halves; a++)
       if (node->args[a] >= 0)
         below[node->args[a]] = 1;
@@ -7315,7 +7372,7 @@ static gemmepi_status gemmepi__make_formula(const gemmepi_allocator *allocator,
     return GEMMEPI_OUT_OF_MEMORY;
   }
   kept->placed.formula = kept->owned = formula;
-  gemmepi__note_halves(kept);
+  gemmepi__note_halves(formula, kept->is_halved);
   *result = kept;
   return GEMMEPI_OK;
 }
@@ -7373,6 +7430,10 @@ static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept
   gemmepi__view *view = &kept->views[i];
   char name[32];
   gemmepi_status status;
+  if (given->tensor)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
+      "leave it NULL, and say how the operand lies by ld and batch_stride", i, given->name);
   if (operand->kind == GEMMEPI_NUMBER)
     return GEMMEPI_OK;
   place->row_period = formula->exchanged ? given->column_period : given->row_period;
@@ -7598,6 +7659,24 @@ typedef struct gemmepi__formula_pass_params {
   gemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];
 } gemmepi__formula_pass_params;
 
+/* formula_pass.cu with GEMMEPI_STRIDED: items have up to five axes. Of an operand, in elements: from one column to the next, and to the next
+ item of each axis but the innermost, whose step is the place's stride. */
+#define GEMMEPI__FORMULA_OUTER_AXES 4
+
+typedef struct gemmepi__formula_steps {
+  long long column, items[GEMMEPI__FORMULA_OUTER_AXES];
+} gemmepi__formula_steps;
+
+typedef struct gemmepi__formula_strides {
+  long long extents[GEMMEPI__FORMULA_OUTER_AXES]; /* of the axes of items, from the innermost on; 1 where there is none */
+  gemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_strides;
+
+typedef struct gemmepi__strided_formula_params {
+  gemmepi__formula_pass_params pass;
+  gemmepi__formula_strides strides;
+} gemmepi__strided_formula_params;
+
 /* formula_reduce.cu: `count` results of each of `groups`, each of `lines` states, some of which a thread takes. A result's first state
  is group * group_step + result * result_step, the next ones line_step on. */
 typedef struct gemmepi__formula_reduction {
@@ -7607,7 +7686,7 @@ typedef struct gemmepi__formula_reduction {
   void *amax;
   long long groups, count, lines;
   long long group_step, result_step, line_step;
-  long long out_stride; /* from one group to the next */
+  long long out_stride, out_step; /* from one group to the next, and from one result */
   unsigned first_block, blocks; /* that are for these results */
   unsigned lanes; /* threads of a result, a power of two */
   int is_along_lines; /* 1: threads side by side take states of one result, else of several */
@@ -9599,13 +9678,14 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+static int gemmepi__type_of_tensor(const gemmepi_tensor *tensor) {
+  return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
+}
+
+/* All but whether its dtype, which is known, is accepted. */
+static gemmepi_status gemmepi__check_layout(const gemmepi_tensor *tensor, const char *name) {
   int64_t stride[GEMMEPI__MAX_RANK], count = 1;
-  int dtype = tensor->dtype ? (int)tensor->dtype : GEMMEPI_F32, d;
-  if (!gemmepi__is_float(dtype))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
-      gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
+  int dtype = gemmepi__type_of_tensor(tensor), d;
   if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name, tensor->rank,
       tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
@@ -9627,6 +9707,15 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
   gemmepi__take_strides(tensor, stride);
   return gemmepi__check_range(tensor, name, stride);
+}
+
+static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+  int dtype = gemmepi__type_of_tensor(tensor);
+  if (gemmepi__is_float(dtype))
+    return gemmepi__check_layout(tensor, name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
+    gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
 }
 
 /* >>the shape of the operation */
@@ -9874,10 +9963,30 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
 
 /* What tells garbage from a desc, before a pointer of it is followed. */
 static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *desc) {
+  const char *other;
   if (!desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  other = desc->formula          ? "formula"
+      : desc->operands       ? "operands"
+      : desc->operand_count  ? "operand_count"
+      : desc->formula_result ? "formula_result"
+        : NULL;
+  if (other && (desc->operation || !desc->formula))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, desc->operation
+      ? "desc.%s is given beside desc.operation, which is %d; a formula takes its place: leave one of them 0%s"
+      : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
+      other, (int)desc->operation, GEMMEPI__UNINITIALISED);
+#ifdef GEMMEPI_NO_FORMULA
+  if (desc->formula)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
+      "(GEMMEPI_NO_FORMULA)");
+#else
+  if (desc->formula)
+    return GEMMEPI_OK;
+#endif
   if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
       (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
   if (desc->has_parameter != 0 && desc->has_parameter != 1)
     return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
@@ -9939,7 +10048,7 @@ static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task, const
 static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_elementwise_desc *desc,
   const gemmepi_tensor *tensor, int t, int halved) {
   gemmepi__operand *operand = &task->operands[t];
-  operand->dtype = (int32_t)(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+  operand->dtype = gemmepi__type_of_tensor(tensor);
   operand->pointer = t;
   operand->offset = (int64_t)tensor->offset;
   if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
@@ -10141,6 +10250,446 @@ static int64_t gemmepi__nest_count(const gemmepi__nest *nest, int summed) {
       count *= nest->extent[d];
   return count;
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* An element-wise formula as every launch sees it: parsed, and its operands placed by their tensors' strides. */
+
+enum { GEMMEPI__ROW_AXIS = GEMMEPI__MAX_RANK - 2, GEMMEPI__COLUMN_AXIS = GEMMEPI__MAX_RANK - 1 };
+
+/* Zeroed before it is filled, so that its bytes and the formula's tell tasks apart. Shapes have all eight axes, 1 where one is missing. */
+typedef struct gemmepi__formula_task {
+  int64_t tag; /* -2: neither a product nor another element-wise operation begins so */
+  int32_t alignment;
+  int32_t rank; /* of the operation */
+  int64_t shape[GEMMEPI__MAX_RANK]; /* items, rows, and the columns of what is n wide */
+  int64_t offsets[GEMMEPI__RESULT + 1]; /* bytes from the pointer to the element of index 0 */
+  uint8_t has_tensor[GEMMEPI__RESULT + 1]; /* y's at RESULT */
+  uint8_t is_halved[GEMMEPI__RESULT + 2]; /* inputs that are read through left, right, even or odd */
+  int32_t is_empty; /* no output has an element */
+  int32_t unused;
+  gemmepi__any_strides strides;
+  gemmepi__placed_formula placed; /* its pointers are NULL until gemmepi__point_task */
+} gemmepi__formula_task;
+
+/* Once the task lies where it stays. */
+static void gemmepi__point_task(gemmepi__formula_task *task, const gemmepi__formula *formula) {
+  task->placed.formula = formula;
+  task->placed.strides = &task->strides;
+}
+
+/* >>the desc before its formula */
+
+static gemmepi_status gemmepi__check_beside_elementwise_formula(const gemmepi_elementwise_desc *desc) {
+  const char *field = desc->activation                            ? "activation"
+        : desc->has_parameter                       ? "has_parameter"
+        : desc->axis                                ? "axis"
+        : desc->scale_mode                          ? "scale_mode"
+        : desc->flags                               ? "flags"
+        : desc->a || desc->b || desc->w || desc->dy ? "a, b, w or dy"
+        : desc->da || desc->db || desc->dw          ? "da, db or dw"
+        : desc->activation_parameter < 0 || desc->activation_parameter > 0
+        ? "activation_parameter"
+        : NULL;
+  if (field)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s is not 0 beside desc.formula, which has y and operands alone: leave it 0%s", field, GEMMEPI__UNINITIALISED);
+  if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+      (gemmepi__ull)desc->alignment);
+  if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__FORMULA_OPERANDS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
+      desc->operand_count, (int)GEMMEPI__FORMULA_OPERANDS);
+  if (desc->operand_count && !desc->operands)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  return GEMMEPI_OK;
+}
+
+/* How errors call a tensor. */
+static void gemmepi__name_formula_tensor(int i, char name[32]) {
+  if (i == GEMMEPI__RESULT)
+    snprintf(name, 32, "y");
+  else
+    snprintf(name, 32, "desc.operands[%d].tensor", i);
+}
+
+static const gemmepi_tensor *gemmepi__formula_tensor(const gemmepi_elementwise_desc *desc, int i) {
+  if (i == GEMMEPI__RESULT)
+    return desc->y;
+  return i < desc->operand_count ? desc->operands[i].tensor : NULL;
+}
+
+/* A tensor by itself; of an operand also what its other fields say beside it. */
+static gemmepi_status gemmepi__check_formula_tensor(const gemmepi_elementwise_desc *desc, int i) {
+  const gemmepi_tensor *tensor = gemmepi__formula_tensor(desc, i);
+  const gemmepi_operand *operand = i == GEMMEPI__RESULT ? NULL : &desc->operands[i];
+  char name[32];
+  gemmepi__name_formula_tensor(i, name);
+  if (operand && (operand->kind == GEMMEPI_NUMBER) != !tensor && (int)operand->kind >= GEMMEPI_NUMBER &&
+    (int)operand->kind <= GEMMEPI_FULL)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s", name, tensor
+      ? "given, but the operand is a NUMBER, which lies on the host: leave it NULL"
+      : "NULL; element-wise each operand but a NUMBER has a tensor");
+  if (!tensor)
+    return GEMMEPI_OK;
+  if (!gemmepi__dtype_is_known((gemmepi_dtype)gemmepi__type_of_tensor(tensor)))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.dtype is %d, which is no gemmepi_dtype%s", name,
+      (int)tensor->dtype, GEMMEPI__UNINITIALISED);
+  if (operand && operand->dtype && (int)operand->dtype != gemmepi__type_of_tensor(tensor))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
+      gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype", (int)operand->dtype,
+      gemmepi__dtype((gemmepi_dtype)gemmepi__type_of_tensor(tensor))->name);
+  if (operand && (operand->ld || operand->batch_stride))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i, operand->ld ? "ld" : "batch_stride",
+      (long long)(operand->ld ? operand->ld : operand->batch_stride));
+  return gemmepi__check_layout(tensor, name);
+}
+
+/* What the formula computes in. */
+static gemmepi_status gemmepi__formula_types(const gemmepi_elementwise_desc *desc, gemmepi__formula_desc *from) {
+  int i, y = desc->y ? gemmepi__type_of_tensor(desc->y) : 0;
+  from->accumulator = y == GEMMEPI_I32 ? GEMMEPI_I32 : GEMMEPI_F32;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi_tensor *tensor = gemmepi__formula_tensor(desc, i);
+    if (tensor && gemmepi__type_of_tensor(tensor) == GEMMEPI_F64)
+      from->accumulator = GEMMEPI_F64;
+  }
+  from->d = y ? (gemmepi_dtype)y : from->accumulator;
+  if (y == GEMMEPI_I64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
+  if (y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "y has the dtype %s, but a tensor among the operands has F64, with which all have F64",
+      gemmepi__dtype((gemmepi_dtype)y)->name);
+  return GEMMEPI_OK;
+}
+
+/* The formula in memory of the allocator, or the sentence. */
+static gemmepi_status gemmepi__parse_elementwise(const gemmepi_allocator *allocator, const gemmepi_elementwise_desc *desc,
+  gemmepi__formula **formula) {
+  gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+  gemmepi__formula_desc from;
+  gemmepi_status status = gemmepi__check_beside_elementwise_formula(desc);
+  int i;
+  memset(&from, 0, sizeof from);
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
+    if (i < desc->operand_count || i == GEMMEPI__RESULT)
+      status = gemmepi__check_formula_tensor(desc, i);
+  if (!status)
+    status = gemmepi__formula_types(desc, &from);
+  if (status)
+    return status;
+  for (i = 0; i < desc->operand_count; i++) {
+    operands[i] = desc->operands[i];
+    if (operands[i].tensor)
+      operands[i].dtype = (gemmepi_dtype)gemmepi__type_of_tensor(operands[i].tensor);
+  }
+  from.text = desc->formula;
+  from.operands = operands;
+  from.operand_count = desc->operand_count;
+  from.result = desc->formula_result;
+  from.without_value = 1;
+  status = gemmepi__parse_formula(allocator, &from, formula);
+  if (status || (desc->y != NULL) == (*formula)->operands[GEMMEPI__RESULT].used)
+    return status;
+  gemmepi__delete(allocator, *formula);
+  *formula = NULL;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, desc->y ? "y is given, but the formula does not assign %s: leave it NULL"
+    : "y is NULL, but the formula assigns %s, which it is", desc->formula_result ? desc->formula_result : "d");
+}
+
+/* >>the shape of the operation */
+
+/* A tensor with all eight axes. Strides of axes of one element are 0. */
+typedef struct gemmepi__wide_shape {
+  int64_t extent[GEMMEPI__MAX_RANK], stride[GEMMEPI__MAX_RANK];
+} gemmepi__wide_shape;
+
+static gemmepi__wide_shape gemmepi__widen_shape(const gemmepi_tensor *tensor) {
+  gemmepi__wide_shape wide;
+  int64_t stride[GEMMEPI__MAX_RANK];
+  int d, first = GEMMEPI__MAX_RANK - tensor->rank;
+  gemmepi__take_strides(tensor, stride);
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++) {
+    wide.extent[d] = d < first ? 1 : tensor->shape[d - first];
+    wide.stride[d] = wide.extent[d] == 1 ? 0 : stride[d - first];
+  }
+  return wide;
+}
+
+static gemmepi_status gemmepi__refuse_formula_shape(const gemmepi__formula_task *task,
+  const gemmepi_tensor *tensor, int i, const char *rule) {
+  char mine[200], its[200], name[32];
+  gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
+  gemmepi__append_shape(&given, tensor->rank, tensor->shape);
+  gemmepi__append_shape(&wanted, task->rank, &task->shape[GEMMEPI__MAX_RANK - task->rank]);
+  gemmepi__name_formula_tensor(i, name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s", name, mine, its, rule);
+}
+
+/* The period of an input along an axis; 0: none. */
+static int64_t gemmepi__period_along(const gemmepi_elementwise_desc *desc, int i, int d) {
+  if (i == GEMMEPI__RESULT || d < GEMMEPI__ROW_AXIS)
+    return 0;
+  return d == GEMMEPI__ROW_AXIS ? desc->operands[i].row_period : desc->operands[i].column_period;
+}
+
+/* How many columns of n a tensor's are. */
+static int64_t gemmepi__columns_of_n(int64_t columns, int width) {
+  return width == GEMMEPI_WIDTH_HALF ? 2 * columns : width == GEMMEPI_WIDTH_DOUBLE ? columns / 2 : columns;
+}
+
+/* Along each axis the extent of the first tensor that has more or less than one there, y ahead. Of one column that is all there is. */
+static void gemmepi__take_formula_shape(const gemmepi_elementwise_desc *desc, const gemmepi__formula *formula,
+  gemmepi__formula_task *task) {
+  int i, o, d;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    task->shape[d] = 1;
+  for (o = -1; o < desc->operand_count; o++) {
+    const gemmepi_tensor *tensor;
+    gemmepi__wide_shape wide;
+    i = o < 0 ? (int)GEMMEPI__RESULT : o;
+    tensor = gemmepi__formula_tensor(desc, i);
+    if (!tensor)
+      continue;
+    wide = gemmepi__widen_shape(tensor);
+    task->rank = tensor->rank > task->rank ? tensor->rank : task->rank;
+    for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+      if (wide.extent[d] != 1 && task->shape[d] == 1 && !gemmepi__period_along(desc, i, d))
+        task->shape[d] = d == GEMMEPI__COLUMN_AXIS
+        ? gemmepi__columns_of_n(wide.extent[d], formula->operands[i].width)
+        : wide.extent[d];
+  }
+  for (i = 0; i <= GEMMEPI__RESULT && task->shape[GEMMEPI__COLUMN_AXIS] == 1; i++)
+    if (gemmepi__formula_tensor(desc, i) && formula->operands[i].output && formula->operands[i].width == GEMMEPI_WIDTH_HALF)
+      task->shape[GEMMEPI__COLUMN_AXIS] = 2;
+}
+
+static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *task, const gemmepi__formula *formula) {
+  int64_t count = 2; /* of what is 2 n wide */
+  int d;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    if (task->shape[d] && count >= 0)
+      count = gemmepi__offset(count, task->shape[d], 0);
+  if (count < 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation has more than 2^55 elements");
+  for (count = 1, d = 0; d < GEMMEPI__ROW_AXIS; d++)
+    count *= task->shape[d];
+  return gemmepi__check_formula_extents(formula, task->shape[GEMMEPI__ROW_AXIS], task->shape[GEMMEPI__COLUMN_AXIS], count);
+}
+
+/* >>operands */
+
+/* Whether a kind has an element for each index along an axis. */
+static int gemmepi__is_along(int kind, int d) {
+  return d < GEMMEPI__ROW_AXIS    ? 1
+     : d == GEMMEPI__ROW_AXIS ? kind == GEMMEPI_PER_ROW || kind == GEMMEPI_FULL
+        : kind == GEMMEPI_PER_COLUMN || kind == GEMMEPI_FULL;
+}
+
+/* What an axis of an operand must be, or NULL. covers: the output is one for all items. */
+static const char *gemmepi__rule_of_axis(const gemmepi__formula_operand *operand, int d, int64_t extent,
+  int64_t wanted, int64_t period, int covers) {
+  if (!gemmepi__is_along(operand->kind, d))
+    return extent == 1 ? NULL
+       : operand->kind == GEMMEPI_PER_ROW
+        ? "PER_ROW operands have the extent 1 in columns, the last axis"
+       : operand->kind == GEMMEPI_PER_COLUMN
+        ? "PER_COLUMN operands have the extent 1 in rows, the last axis but one"
+        : "SCALARs have the extent 1 in rows and columns, the last two axes";
+  if (period)
+    return extent == period ? NULL : "an axis with a period has that extent";
+  if (extent == wanted || (!operand->output && extent == 1) || (covers && d < GEMMEPI__ROW_AXIS))
+    return NULL;
+  return !operand->output
+       ? "each axis, from the last on, has the same extent or 1 (of what is HALF half the columns, of "
+        "DOUBLE twice as many)"
+     : operand->kind == GEMMEPI_FULL
+       ? "y and outputs of the kind FULL have all of it (HALF half the columns, DOUBLE twice as many)"
+       : "an output has all of it but for what is added up, and all axes before the last two, or 1 in "
+        "all of them (but for places of row_argmax and column_argmax)";
+}
+
+static int gemmepi__covers_items(const gemmepi__formula_operand *operand, const gemmepi__wide_shape *wide) {
+  int d;
+  for (d = 0; d < GEMMEPI__ROW_AXIS; d++)
+    if (wide->extent[d] != 1)
+      return 0;
+  return operand->output && gemmepi__may_cover_batch(operand);
+}
+
+/* The step from one item to the next of a reduction's results: one for all axes of items. 0: it covers them. */
+static gemmepi_status gemmepi__step_of_items(const gemmepi__wide_shape *wide, int i, int64_t *step) {
+  int64_t next = 0;
+  int d;
+  *step = 0;
+  for (d = GEMMEPI__ROW_AXIS - 1; d >= 0; d--) {
+    if (wide->extent[d] == 1)
+      continue;
+    if (!*step)
+      *step = wide->stride[d];
+    else if (wide->stride[d] != next)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.operands[%d].tensor is a reduction's, and its axes before the last two do not lie as in a dense "
+        "tensor: the stride of the one is to be the stride times the extent of the next, %lld", i, (long long)next);
+    next = wide->extent[d] * wide->stride[d];
+  }
+  return GEMMEPI_OK;
+}
+
+/* No two elements of an output may be one. */
+static gemmepi_status gemmepi__check_written_tensor(const gemmepi_tensor *tensor, int i) {
+  gemmepi__wide_shape wide = gemmepi__widen_shape(tensor);
+  gemmepi__layout layout;
+  char name[32];
+  int d, repeats;
+  memset(&layout, 0, sizeof layout);
+  layout.rank = GEMMEPI__MAX_RANK;
+  layout.size = (int64_t)gemmepi__dtype((gemmepi_dtype)gemmepi__type_of_tensor(tensor))->size;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++) {
+    layout.shape[d] = wide.extent[d];
+    layout.stride[d] = wide.stride[d] * layout.size;
+  }
+  repeats = gemmepi__layout_repeats(&layout);
+  if (!repeats)
+    return GEMMEPI_OK;
+  gemmepi__name_formula_tensor(i, name);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s is written, but its strides put several of its elements into the same place%s", name,
+    repeats == GEMMEPI__UNDECIDED ? ", or so close that telling would take too long: write a dense tensor" : "");
+}
+
+static void gemmepi__place_by_steps(const gemmepi_elementwise_desc *desc, int i,
+  const gemmepi__wide_shape *wide, gemmepi__formula_task *task) {
+  gemmepi__steps *steps = &task->strides.operands[i];
+  gemmepi__placed_operand *place = &task->placed.operands[i];
+  int d, axis = 0;
+  for (d = 0; d < GEMMEPI__ROW_AXIS; d++)
+    if (task->shape[d] != 1)
+      steps->items[axis++] = wide->stride[d];
+  steps->row = place->ld = wide->stride[GEMMEPI__ROW_AXIS];
+  steps->column = wide->stride[GEMMEPI__COLUMN_AXIS];
+  task->has_tensor[i] = 1;
+  if (i == GEMMEPI__RESULT)
+    return;
+  place->row_period = desc->operands[i].row_period;
+  place->column_period = desc->operands[i].column_period;
+  place->scale = desc->operands[i].scale.mode != GEMMEPI_SCALE_NONE;
+  place->amax = desc->operands[i].amax;
+}
+
+/* Checks an operand against the shape and places it. An output without an element is not made. */
+static gemmepi_status gemmepi__place_tensor(const gemmepi_elementwise_desc *desc, int i,
+  gemmepi__formula *formula, gemmepi__formula_task *task) {
+  const gemmepi_tensor *tensor = gemmepi__formula_tensor(desc, i);
+  gemmepi__formula_operand *operand = &formula->operands[i];
+  gemmepi__wide_shape wide;
+  gemmepi_status status = GEMMEPI_OK;
+  int d, covers;
+  if (!tensor)
+    return GEMMEPI_OK;
+  wide = gemmepi__widen_shape(tensor);
+  covers = gemmepi__covers_items(operand, &wide);
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++) {
+    int64_t n = task->shape[d];
+    const char *rule = gemmepi__rule_of_axis(operand, d, wide.extent[d],
+      d == GEMMEPI__COLUMN_AXIS ? gemmepi__columns_of_width(n, operand->width) : n, gemmepi__period_along(desc, i, d), covers);
+    if (rule)
+      return gemmepi__refuse_formula_shape(task, tensor, i, rule);
+  }
+  gemmepi__place_by_steps(desc, i, &wide, task);
+  task->offsets[i] = (int64_t)tensor->offset;
+  if (operand->output)
+    status = gemmepi__check_written_tensor(tensor, i);
+  if (!status && operand->reduction)
+    status = gemmepi__step_of_items(&wide, i, &task->placed.operands[i].batch_stride);
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    if (operand->output && wide.extent[d] == 0)
+      operand->used = 0;
+  return status;
+}
+
+/* The extents that the formula is run over. Without items there are no rows either: then what covers the items is of nothing. */
+static void gemmepi__place_extents(gemmepi__formula_task *task) {
+  gemmepi__placed_formula *placed = &task->placed;
+  int d;
+  placed->rows = task->shape[GEMMEPI__ROW_AXIS];
+  placed->columns = task->shape[GEMMEPI__COLUMN_AXIS];
+  placed->items = 1;
+  for (d = 0; d < GEMMEPI__ROW_AXIS; d++) {
+    placed->items *= task->shape[d];
+    if (task->shape[d] != 1)
+      task->strides.extents[task->strides.axes++] = task->shape[d];
+  }
+  if (placed->items)
+    return;
+  placed->items = 1;
+  placed->rows = 0;
+  memset(&task->strides, 0, offsetof(gemmepi__any_strides, operands));
+}
+
+/* desc, which has a formula, -> task and formula, this to be given to gemmepi__delete, or the sentence. alignment is the pointers'. */
+static gemmepi_status gemmepi__take_formula_task(const gemmepi_allocator *allocator,
+  const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__formula_task *task, gemmepi__formula **result) {
+  gemmepi__formula *formula = NULL;
+  gemmepi_status status;
+  int i;
+  memset(task, 0, sizeof *task);
+  *result = NULL;
+  status = gemmepi__parse_elementwise(allocator, desc, &formula);
+  if (status)
+    return status;
+  task->tag = -2;
+  task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
+  gemmepi__take_formula_shape(desc, formula, task);
+  gemmepi__note_halves(formula, task->is_halved);
+  status = gemmepi__check_formula_shape(task, formula);
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
+    status = gemmepi__place_tensor(desc, i, formula, task);
+  gemmepi__place_extents(task);
+  task->is_empty = 1;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (formula->operands[i].output && formula->operands[i].used)
+      task->is_empty = 0;
+  if (status)
+    gemmepi__delete(allocator, formula);
+  else
+    *result = formula;
+  return status;
+}
+
+/* >>where a tensor lies */
+
+/* As many elements along an axis as an operand has there. */
+static int64_t gemmepi__extent_of_steps(int64_t extent, int64_t period, int64_t step) {
+  return step == 0 && extent != 0 ? 1 : period ? period : extent;
+}
+
+static gemmepi__layout gemmepi__layout_of_tensor(const gemmepi__formula_task *task, int i) {
+  const gemmepi__placed_formula *placed = &task->placed;
+  const gemmepi__formula_operand *operand = &placed->formula->operands[i];
+  const gemmepi__placed_operand *place = &placed->operands[i];
+  const gemmepi__steps *steps = &task->strides.operands[i];
+  gemmepi__layout layout;
+  int d, axes = (int)task->strides.axes;
+  memset(&layout, 0, sizeof layout);
+  layout.rank = axes + 2;
+  layout.size = (int64_t)gemmepi__dtype((gemmepi_dtype)operand->dtype)->size;
+  for (d = 0; d < axes; d++) {
+    layout.shape[d] = gemmepi__extent_of_steps(task->strides.extents[d], 0, steps->items[d]);
+    layout.stride[d] = steps->items[d] * layout.size;
+  }
+  layout.shape[axes] = gemmepi__extent_of_steps(placed->rows, place->row_period, steps->row);
+  layout.stride[axes] = steps->row * layout.size;
+  layout.shape[axes + 1] = gemmepi__extent_of_steps(
+    gemmepi__columns_of_width(placed->columns, operand->width), place->column_period, steps->column);
+  layout.stride[axes + 1] = steps->column * layout.size;
+  if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
+    layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;
+    layout.shape[axes + 1] = operand->kind == GEMMEPI_PER_COLUMN ? layout.shape[axes + 1] : 1;
+  }
+  return layout;
+}
+#endif
 #endif
 
 /* The CUDA driver's interface, as far as it is used: declared by hand, because the toolkit's headers may be missing
@@ -12501,10 +13050,6 @@ static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_str
   return status;
 }
 
-static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-  return gemmepi__reserve_for(context, stream, gemmepi__key_of_stream(stream), size);
-}
-
 /* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
  function that reserves. */
 static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size, const char *prepare) {
@@ -12688,10 +13233,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
 "}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\n"
 "long long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\n"
-"gemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\n"
-"gemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n",
-"}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\n"
-"void*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"gemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\n"
+"typedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\n",
+"gemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\n"
+"gemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -12776,27 +13321,27 @@ static const gemmepi__source gemmepi__sources[] = {
 "b=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
 {"formula_pass.cu",
 {
-"#line 1 \"src/kernels/formula_pass.cu\"\n#line 14\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gemmepi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
+"#line 1 \"src/kernels/formula_pass.cu\"\n#line 16\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gemmepi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
 "if constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\nvalue.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gemmepi__kernel_matrix&matrix,long long part,long long units,const Place&place,\nT(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\n"
-"load_run<FORMULA_VALUE,false>((const Type*)matrix.data+part+place.item*matrix.stride +place.row*matrix.ld,0,units,place,words);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gemmepi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
+"load_run<FORMULA_VALUE,false,false>((const Type*)matrix.data+part+place.item*matrix.stride +place.row*matrix.ld,0,1,units,place,\nwords);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gemmepi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
 "factor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\nelse if(!GEMMEPI_APPLIED||GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,0,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n"
-"__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nconst gemmepi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\n",
-"keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\nif(place.valid)\nstore_units<Members>((Type*)to.data+place.item*to.stride +place.row*to.ld,p.units,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gemmepi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\n"
-"typedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gemmepi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\n"
-"for(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\nto[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\n"
-"typedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\nif constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\n"
-"return Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\n",
-"return Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n"
-"#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n"
-"#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params){\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\n"
-"place.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\n",
-"load_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nconst gemmepi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\n",
+"for(int member=0;member<Members;member++)\nkeep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\nif(place.valid)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\np.units,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gemmepi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n"
+"}\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_rows{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{};\nT row[Members][UNITS];\n\n__device__ void begin(){}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32 column_tile){\nState state=State::empty();\nadd_row(state,p,place,row);\njoin_lanes(state,blockDim.x);\nif(threadIdx.x==0&&place.row<p.rows)\n((State*)p.places[Number].data)[(place.item*p.rows+place.row)*p.column_tiles+column_tile]=state;\n}\n__device__ void finish(const gemmepi__formula_pass_params&,const Place&,long long,Scratch&){}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_columns{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[UNITS][THREADS];\n};\nT row[Members][UNITS];\nState states[Members][UNITS];\n\n__device__ void begin(){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nstates[i/UNITS][i%UNITS]=State::empty();\n}\n"
+"__device__ void finish_row(const gemmepi__formula_pass_params&,const Place&place,u32){\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif(i%UNITS<place.valid)\nstates[i/UNITS][i%UNITS].add(row[i/UNITS][i%UNITS],place.row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&place,long long row_tile,Scratch&scratch){\nState(&shared)[UNITS][THREADS]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\nState*to=(State*)p.places[Number].data+row_tile*p.units*Members;\n#pragma unroll\nfor(int member=0;member<Members;member++){\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread]=states[member][i];\nfor(u32 half=blockDim.y/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nshared[i][thread].join(shared[i][thread+half*blockDim.x]);\n}\nif(threadIdx.y==0)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(i<place.valid)\n"
+"to[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\n"
+"if constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\n",
+"return Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n"
+"#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\n"
+"in.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n"
+"#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gemmepi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\n"
+"for(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\n",
+"place.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
-"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_threads(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n*out=(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\n"
-"DEVICE void finish_reduction(const gemmepi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\njoin_threads(state,lane,p.lanes,p.is_along_lines?1:results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\n"
-"blockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
+"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_threads(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\n"
+"template<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gemmepi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\njoin_threads(state,lane,p.lanes,p.is_along_lines?1:results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\n"
+"if(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
 "#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n"
@@ -12806,13 +13351,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "else if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"formula_run.cuh",
 {
-"#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n};\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\nreturn unit;\nif(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n"
-"__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\nreturn Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\ntemplate<int Members,bool Is_periodic,class Type>\nDEVICE void load_run(const Type*line,long long period,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\n"
-"for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[Is_periodic?within(column,period):column];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,class Type>\nDEVICE void store_units(Type*line,long long units,const Place&place,const T(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\n"
-"line[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\nreturn to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\nstruct Nothing{};\ntemplate<bool Exists,class X>struct If{\ntypedef X type;\n};\ntemplate<class X>struct If<false,X>{\ntypedef Nothing type;\n};\nstruct Runs{\nWords<Type,UNITS>at[Members];\n};\ntypename If<HAS_COLUMNS,Runs>::type runs;\n"
-"typename If<!HAS_COLUMNS,Read<Type>>::type one;\ntypename If<IS_SCALED,float>::type factor;\n\n",
-"__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0>((const Type*)operand.data+place.item*operand.stride +row*operand.ld,operand.column_period,\np.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[place.item*operand.stride]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\n"
-"if constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[place.item*operand.stride +row])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs.at[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nvalues[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs.at[piece],values[piece]);\n}\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+"#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gemmepi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gemmepi__strided_formula_params Params;\nDEVICE const gemmepi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\n#pragma unroll\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gemmepi__formula_pass_params Params;\n"
+"DEVICE const gemmepi__formula_pass_params&pass_of(const Params&params){\nreturn params;\n}\nDEVICE void find_item(const Params&,Place&){}\n#endif\n\n\ntemplate<int Number>DEVICE long long item_start(const gemmepi__formula_pass_params&p,const Place&place){\n#if GEMMEPI_STRIDED\nlong long start=place.index[0]*p.places[Number].stride;\n#pragma unroll\nfor(int axis=1;axis<GEMMEPI_ITEM_AXES;axis++)\nstart+=place.index[axis]*place.strides->steps[Number].items[axis-1];\nreturn start;\n#else\nreturn place.item*p.places[Number].stride;\n#endif\n}\n\n\ntemplate<int Number>constexpr bool IS_STEPPED=(GEMMEPI_STEPPED>>Number&1)!=0;\ntemplate<int Number>DEVICE long long column_step(const Place&place){\n#if GEMMEPI_STRIDED\nif(IS_STEPPED<Number>)\nreturn place.strides->steps[Number].column;\n#endif\nreturn 1;\n}\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\n"
+"return unit;\nif(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\nreturn Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\n\ntemplate<int Members,bool Is_periodic,bool Is_stepped,class Type>\n"
+"DEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[(Is_periodic?within(column,period):column)*step];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\nDEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n"
+"#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\n",
+"for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\n"
+"return to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\nstruct Nothing{};\ntemplate<bool Exists,class X>struct If{\ntypedef X type;\n};\ntemplate<class X>struct If<false,X>{\ntypedef Nothing type;\n};\nstruct Runs{\nWords<Type,UNITS>at[Members];\n};\ntypename If<HAS_COLUMNS,Runs>::type runs;\ntypename If<!HAS_COLUMNS,Read<Type>>::type one;\ntypename If<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\n"
+"const gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\n"
+"Read<Type>values[Members][UNITS];\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs.at[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nvalues[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs.at[piece],values[piece]);\n}\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 {"trig.cuh",
 {
 "#line 1 \"src/kernels/trig.cuh\"\n\n\n\n\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
@@ -13982,6 +14529,44 @@ static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
 }
 /* One launch of a kernel of ours. */
 
+/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
+
+typedef struct gemmepi__chip {
+  int arch; /* 90 for compute capability 9.0 */
+  unsigned most_shared; /* bytes of shared memory that a block may have */
+  double
+    mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
+  double wgmma; /* likewise by wgmma; 0: it has none */
+  double fma; /* pairs of F32, by multiply-adds */
+  double megahertz; /* of a multiprocessor at work */
+  double
+    memory; /* bytes that memory gives in a microsecond, where the driver does not say: four fifths of NVIDIA's data sheets */
+  const char *source; /* of the rates before, but for memory */
+} gemmepi__chip;
+
+/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
+static const gemmepi__chip gemmepi__chips[] = {
+  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
+  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
+  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
+  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
+  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
+  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
+  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+};
+
+/* The chip's row, or that of the nearest older one; of those older than all the first. */
+static const gemmepi__chip *gemmepi__chip_of(int arch) {
+  const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
+  while (chip > gemmepi__chips && chip->arch > arch)
+    chip--;
+  return chip;
+}
+
 typedef struct gemmepi__launch {
   gemmepi__cu_function function; /* NULL: nothing to launch */
   unsigned blocks, threads_x, threads_y;
@@ -14128,6 +14713,20 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
   result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
     launch->threads_y, 1, launch->shared, stream, list, NULL);
   return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
+}
+
+/* >>what launches take, for estimates */
+
+/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
+ the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
+#define GEMMEPI__ANOTHER_LAUNCH 1.5
+
+/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
+#define GEMMEPI__SUM_LAUNCH 1.2
+
+/* Bytes that memory gives in a microsecond. */
+static double gemmepi__memory_rate(const gemmepi_context *context) {
+  return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
 }
 /* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
 
@@ -14715,8 +15314,9 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
     gemmepi__host_sum_operand(problem, arguments);
 }
 #ifndef GEMMEPI_NO_FORMULA
-/* Products with a formula in plain C: v as any product's, then the formula a unit at a time in double, each output rounded once. Nothing is
- as large as a matrix or a row. Column reductions have a walk of their own, ahead of the one that writes what is read in place. */
+/* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
+ in double, each output rounded once. Nothing is as large as a matrix or a row. Column reductions have a walk of their own, ahead of the
+ one that writes what is read in place. */
 
 /* A reduction under way. */
 typedef struct gemmepi__reduced {
@@ -14731,7 +15331,7 @@ enum {
 }; /* of an output: by rows of a tile, or by columns of both halves */
 
 typedef struct gemmepi__host_formula {
-  const gemmepi__problem *problem;
+  const gemmepi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
   const gemmepi__arguments *arguments;
   const gemmepi__formula *formula;
   const gemmepi__placed_formula *placed;
@@ -14806,12 +15406,25 @@ static int64_t gemmepi__folded(int64_t index, int64_t period) {
   return period ? index % period : index;
 }
 
+static int64_t gemmepi__place_by_strides(const gemmepi__any_strides *strides, int o, int64_t item, int64_t row, int64_t column) {
+  const gemmepi__steps *steps = &strides->operands[o];
+  int64_t at = row * steps->row + column * steps->column;
+  int d;
+  for (d = (int)strides->axes - 1; d >= 0; d--) {
+    at += item % strides->extents[d] * steps->items[d];
+    item /= strides->extents[d];
+  }
+  return at;
+}
+
 /* Where an operand's element lies. */
 static int64_t gemmepi__place_of(const gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column) {
   const gemmepi__placed_operand *place = &h->placed->operands[o];
   int kind = h->formula->operands[o].kind;
   row = gemmepi__folded(row, place->row_period);
   column = gemmepi__folded(column, place->column_period);
+  if (h->placed->strides)
+    return gemmepi__place_by_strides(h->placed->strides, o, item, row, column);
   return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column : kind == GEMMEPI_PER_ROW    ? row
     : kind == GEMMEPI_PER_COLUMN ? column : 0);
 }
@@ -14881,7 +15494,8 @@ static void gemmepi__fill_tile(gemmepi__host_formula *h, int64_t item, int64_t r
 
 static void gemmepi__write_output(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, double value) {
   int is_d = o == GEMMEPI__RESULT, dtype = h->formula->operands[o].dtype;
-  double scale = !is_d ? gemmepi__scale_of_operand(h, o)
+  double scale = !is_d         ? gemmepi__scale_of_operand(h, o)
+        : !h->problem ? 1
         : gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
   double scaled = h->placed->operands[o].scale ? value * scale : value;
   void *base = is_d ? h->arguments->pointers[GEMMEPI__D] : h->arguments->operands[o];
@@ -15034,9 +15648,9 @@ static int gemmepi__has_outputs(const gemmepi__formula *formula, int of_columns)
   return 0;
 }
 
-static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi_allocator *allocator) {
-  const gemmepi__placed_formula *placed = &problem->formula->placed;
+/* problem NULL: without v. Of arguments D's pointer, and all of the formula. */
+static gemmepi_status gemmepi__host_formula_over(const gemmepi__problem *problem, const gemmepi__placed_formula *placed,
+  const gemmepi__arguments *arguments, const gemmepi_allocator *allocator) {
   size_t nodes = (size_t)placed->formula->node_count;
   gemmepi__host_formula *h =
     (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(gemmepi__estimate));
@@ -15060,10 +15674,15 @@ static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
   for (o = 0; o < h->formula->operand_count; o++)
     if (placed->operands[o].amax && h->has_amax[o])
       gemmepi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
-  if (h->has_amax[GEMMEPI__RESULT])
+  if (problem && h->has_amax[GEMMEPI__RESULT])
     gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, h->amax[GEMMEPI__RESULT]);
   gemmepi__delete(allocator, h);
   return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi_allocator *allocator) {
+  return gemmepi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
 }
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -15485,7 +16104,1267 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
 #endif
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
+ where the formula has reductions. */
+
+#define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
+#define GEMMEPI__FORMULA_FEW_STEPS  4 /* rows that a thread takes */
+#define GEMMEPI__FORMULA_MOST_STEPS 16 /* with reductions over rows, so that fewer states are left */
+
+/* Where v comes from. In elements of its type. */
+typedef struct gemmepi__formula_source {
+  int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
+  int64_t ld, batch_stride;
+  int parts; /* in which it lies, to be added up; 0 is 1 */
+  int64_t part; /* from one to the next, of an item */
+  int applied; /* alpha, beta and C are applied already */
+  int c; /* C's dtype; 0: there is none */
+  int64_t c_ld, c_stride;
+  int c_scale; /* 1: C has a scale */
+  int64_t c_scale_stride;
+  int scale_a, scale_b; /* modes of scales that v is yet to be multiplied by: NONE, TENSOR or OUTER */
+  int64_t scale_a_stride, scale_b_stride;
+  int invariant; /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
+  int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
+} gemmepi__formula_source;
+
+/* What a run of it is given. */
+typedef struct gemmepi__formula_run {
+  const void *value, *c;
+  double alpha, beta;
+  const double *device_alpha, *device_beta; /* instead, where not NULL */
+  int uses_c;
+  void *const *operands; /* by place, D at RESULT; of a NUMBER: to a double on the host */
+  const float *const *scales; /* by place, or NULL */
+  void *const *amax; /* by place, or NULL; set to 0 here */
+  const float *scale_a, *scale_b, *scale_c;
+  void *states; /* workspace of pass.state_bytes */
+} gemmepi__formula_run;
+
+enum { GEMMEPI__ROLE_NONE, GEMMEPI__ROLE_NUMBER, GEMMEPI__ROLE_POINTER, GEMMEPI__ROLE_REDUCTION };
+
+typedef struct gemmepi__formula_pass {
+  gemmepi__launch launch, finish; /* either may be nothing */
+  gemmepi__formula_pass_params params; /* all but pointers and scalars */
+  gemmepi__formula_reduce_params reduce_params; /* likewise */
+  gemmepi__formula_strides strides; /* where is_strided */
+  int is_strided;
+  uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
+  uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
+  size_t state_offsets[GEMMEPI__FORMULA_PLACES];
+  size_t state_bytes; /* of workspace */
+  int runs_of, aligned; /* for explain: units that a thread takes at once */
+  double bytes; /* moved */
+} gemmepi__formula_pass;
+
+/* >>extents */
+
+/* Columns of the wider of a formula's widths, and units of a row. */
+static int64_t gemmepi__formula_columns(const gemmepi__placed_formula *placed) {
+  return placed->formula->has_halves && placed->formula->n_width == GEMMEPI__NARROW ? 2 * placed->columns
+        : placed->columns;
+}
+
+static int64_t gemmepi__formula_units(const gemmepi__placed_formula *placed) {
+  int64_t columns = gemmepi__formula_columns(placed);
+  return placed->formula->has_halves ? columns / 2 : columns;
+}
+
+static int gemmepi__is_reduced(const gemmepi__formula_operand *operand) {
+  return operand->output && operand->used && operand->reduction;
+}
+
+static gemmepi__reduction_op gemmepi__op_of(const gemmepi__formula_operand *operand) {
+  return gemmepi__reductions[operand->reduction].op;
+}
+
+/* Bytes of a state, as formula_reduce.cuh has it. */
+static size_t gemmepi__state_size(const gemmepi__formula *formula, const gemmepi__formula_operand *operand) {
+  size_t number = formula->accumulator == GEMMEPI_F64 ? 8 : 4;
+  switch (gemmepi__op_of(operand)) {
+  case GEMMEPI__REDUCE_SUM:
+    return 8;
+  case GEMMEPI__REDUCE_LOGSUMEXP:
+    return 2 * number;
+  case GEMMEPI__REDUCE_ARGMAX:
+    return number + 8;
+  default:
+    return number;
+  }
+}
+
+/* >>any strides */
+
+static int gemmepi__is_stepped(const gemmepi__placed_formula *placed, int i) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  return placed->strides && o->used && o->kind >= GEMMEPI_PER_COLUMN && !gemmepi__is_reduced(o) &&
+     placed->strides->operands[i].column != 1;
+}
+
+/* Bits of the places whose columns are not side by side. */
+static uint64_t gemmepi__stepped_places(const gemmepi__placed_formula *placed) {
+  uint64_t stepped = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    stepped |= (uint64_t)gemmepi__is_stepped(placed, i) << i;
+  return stepped;
+}
+
+/* Whether the kernel for rows of ld and items of one stride does not do. */
+static int gemmepi__is_strided(const gemmepi__placed_formula *placed) {
+  return placed->strides && (placed->strides->axes > 1 || gemmepi__stepped_places(placed));
+}
+
+/* From one row of an operand to the next, as the kernel has it. */
+static int64_t gemmepi__step_of_rows(const gemmepi__placed_formula *placed, int i) {
+  int kind = placed->formula->operands[i].kind;
+  if (placed->strides)
+    return placed->strides->operands[i].row;
+  return kind == GEMMEPI_FULL ? placed->operands[i].ld : kind == GEMMEPI_PER_ROW;
+}
+
+/* Steps of all axes of items or-ed: a multiple of a power of two where all of them are. */
+static int64_t gemmepi__any_step_of_items(const gemmepi__placed_formula *placed, int i) {
+  int64_t steps = 0;
+  int d;
+  if (!placed->strides)
+    return placed->operands[i].batch_stride;
+  for (d = 0; d < (int)placed->strides->axes; d++)
+    steps |= placed->strides->operands[i].items[d];
+  return steps;
+}
+
+static int64_t gemmepi__innermost_step(const gemmepi__placed_formula *placed, int i) {
+  if (!placed->strides)
+    return placed->operands[i].batch_stride;
+  return placed->strides->axes ? placed->strides->operands[i].items[placed->strides->axes - 1] : 0;
+}
+
+static gemmepi_status gemmepi__take_formula_strides(const gemmepi__placed_formula *placed, gemmepi__formula_pass *pass) {
+  const gemmepi__any_strides *from = placed->strides;
+  int axes = from ? (int)from->axes : 0, i, d;
+  pass->is_strided = gemmepi__is_strided(placed);
+  if (!pass->is_strided)
+    return GEMMEPI_OK;
+  if (axes > GEMMEPI__FORMULA_OUTER_AXES + 1)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+      "of the axes before the last two %d do not merge with others; formulas on a GPU take up to %d "
+      "of those: make the tensors dense, or of fewer axes", axes, GEMMEPI__FORMULA_OUTER_AXES + 1);
+  for (d = 0; d < GEMMEPI__FORMULA_OUTER_AXES; d++)
+    pass->strides.extents[d] = d < axes ? from->extents[axes - 1 - d] : 1;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    pass->strides.steps[i].column = from->operands[i].column;
+    for (d = 1; d < axes; d++)
+      pass->strides.steps[i].items[d - 1] = from->operands[i].items[axes - 1 - d];
+  }
+  return GEMMEPI_OK;
+}
+
+/* >>how a kernel takes it */
+
+/* Units that a thread takes at once: eight, or four where a unit has much of its own, for which there are registers. */
+static int gemmepi__formula_run_length(const gemmepi__formula *formula) {
+  int i, numbers = formula->reads_value ? 1 : 0;
+  if (formula->accumulator == GEMMEPI_F64 || formula->node_count > 96)
+    return 4;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (formula->operands[i].used && formula->operands[i].kind >= GEMMEPI_PER_COLUMN)
+      numbers += gemmepi__is_reduced(&formula->operands[i]) ? 3 : 1;
+  return numbers * (formula->has_halves ? 2 : 1) <= 8 ? 8 : 4;
+}
+
+static int gemmepi__formula_line_is_aligned(const gemmepi__formula_source *source, int dtype, int run,
+  const gemmepi__kernel_matrix *line) {
+  int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)dtype)->size,
+      unit = size * run < 16 ? size * run : 16;
+  return source->alignment % unit == 0 && line->ld * size % unit == 0 && line->stride * size % unit == 0;
+}
+
+/* Whether members of a unit begin at whole runs. */
+static int gemmepi__members_are_aligned(const gemmepi__placed_formula *placed, int run) {
+  const gemmepi__formula *f = placed->formula;
+  if (!f->has_halves || f->mode == GEMMEPI__EVEN_ODD)
+    return 1;
+  return (f->group ? f->group / 2 : gemmepi__formula_units(placed)) % run == 0;
+}
+
+/* Whether all runs that exist whole may be moved whole. */
+static int gemmepi__formula_is_aligned(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source, int run) {
+  const gemmepi__formula *f = placed->formula;
+  int64_t several = placed->items > 1;
+  gemmepi__kernel_matrix line;
+  int i;
+  line.data = NULL;
+  if (!gemmepi__members_are_aligned(placed, run))
+    return 0;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__placed_operand *operand = &placed->operands[i];
+    if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
+      gemmepi__is_reduced(&f->operands[i]) || gemmepi__is_stepped(placed, i))
+      continue;
+    line.ld =
+      f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gemmepi__step_of_rows(placed, i) : 0;
+    line.stride = several * gemmepi__any_step_of_items(placed, i);
+    if (operand->column_period % run || !gemmepi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
+      return 0;
+  }
+  line.ld = placed->rows > 1 ? source->ld : 0;
+  line.stride = several * source->batch_stride;
+  if (f->reads_value && source->dtype && (!gemmepi__formula_line_is_aligned(source, source->dtype, run, &line) ||
+    (source->parts > 1 && source->part % run)))
+    return 0;
+  line.ld = placed->rows > 1 ? source->c_ld : 0;
+  line.stride = several * source->c_stride;
+  return !f->reads_value || !source->c || source->applied ||
+     gemmepi__formula_line_is_aligned(source, source->c, run, &line);
+}
+
+/* >>text */
+
+static const char *gemmepi__formula_type(int dtype, int otherwise) {
+  return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : otherwise))->name;
+}
+
+/* Bits of the places that have a scale or an amax. */
+static void gemmepi__append_masks(gemmepi__text *text, const gemmepi__placed_formula *placed) {
+  uint64_t scaled = 0, amax = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    scaled |= (uint64_t)(placed->operands[i].scale && placed->formula->operands[i].used) << i;
+    amax |= (uint64_t)(placed->operands[i].amax && placed->formula->operands[i].used) << i;
+  }
+  gemmepi__append(text, "#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
+    (unsigned long long)scaled, (unsigned long long)amax);
+}
+
+static void gemmepi__append_source_defines(gemmepi__text *text, const gemmepi__formula *formula,
+  const gemmepi__formula_source *source) {
+  int reads = formula->reads_value;
+  gemmepi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
+    gemmepi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
+  gemmepi__append(text, "#define GEMMEPI_PARTS %d\n#define GEMMEPI_APPLIED %d\n",
+    reads && source->parts > 1 ? source->parts : 1, !reads || source->applied);
+  gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
+    gemmepi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
+  gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a, source->scale_b);
+}
+
+/* All that stands before formula_pass.cu. */
+static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source) {
+  const gemmepi__formula *f = placed->formula;
+  int run = gemmepi__formula_run_length(f);
+  int64_t columns = gemmepi__formula_columns(placed);
+  int is_small =
+    placed->rows <= INT_MAX && columns <= INT_MAX && placed->depth <= INT_MAX && placed->items <= INT_MAX;
+  gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n#define GEMMEPI_EXACT %d\n",
+    gemmepi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
+  gemmepi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
+    gemmepi__formula_is_aligned(placed, source, run));
+  gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gemmepi__formula_type(f->d, f->accumulator));
+  if (source->invariant)
+    gemmepi__append(text, GEMMEPI__AS_WRITTEN);
+  gemmepi__append_source_defines(text, f, source);
+  gemmepi__append(text, "#define GEMMEPI_STRIDED %d\n#define GEMMEPI_ITEM_AXES %d\n#define GEMMEPI_STEPPED 0x%llxull\n",
+    gemmepi__is_strided(placed), placed->strides && placed->strides->axes > 1 ? (int)placed->strides->axes : 1,
+    (unsigned long long)gemmepi__stepped_places(placed));
+  gemmepi__append_masks(text, placed);
+  gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
+    "    return to_acc<GEMMEPI_T>(from_acc<GEMMEPI_RESULT_TYPE>(x));\n}\n");
+  gemmepi__emit_formula(text, f);
+}
+
+/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. */
+static void gemmepi__formula_reduce_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed) {
+  const gemmepi__formula *f = placed->formula;
+  uint64_t scaled = 0, amax = 0;
+  int i;
+  gemmepi__append(text, "#define GEMMEPI_T %s\n#define FORMULA_OUTPUTS(X)", gemmepi__formula_type(f->accumulator, 0));
+  for (i = 0; i < f->operand_count; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    if (!gemmepi__is_reduced(o))
+      continue;
+    gemmepi__append(text, " X(%d, a%d, %s, %d, %s, %s, %d)", i, i, gemmepi__kind_names[o->kind],
+      o->members, gemmepi__formula_type(o->dtype, 0), gemmepi__reductions[o->reduction].name, o->accumulate);
+    scaled |= (uint64_t)(placed->operands[i].scale != 0) << i;
+    amax |= (uint64_t)(placed->operands[i].amax != 0) << i;
+  }
+  gemmepi__append(text, "\n#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
+    (unsigned long long)scaled, (unsigned long long)amax);
+}
+
+/* >>building */
+
+static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i, gemmepi__formula_pass *pass) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  const gemmepi__placed_operand *from = &placed->operands[i];
+  gemmepi__formula_place *to = &pass->params.places[i];
+  if (!o->used)
+    return;
+  pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GEMMEPI__ROLE_NUMBER : gemmepi__is_reduced(o)  ? GEMMEPI__ROLE_REDUCTION
+    : GEMMEPI__ROLE_POINTER);
+  pass->scaled[i] = from->scale != 0;
+  if (from->amax)
+    pass->amax[i] = placed->formula->accumulator == GEMMEPI_F64 ? 8 : 4;
+  to->ld = gemmepi__step_of_rows(placed, i);
+  to->stride = gemmepi__innermost_step(placed, i);
+  to->row_period = from->row_period;
+  to->column_period = from->column_period;
+  to->scale_stride = from->scale_stride;
+}
+
+static void gemmepi__place_source(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source,
+  gemmepi__formula_pass_params *params) {
+  params->value.ld = source->ld;
+  params->value.stride = source->batch_stride;
+  params->part = source->part;
+  params->c.ld = source->c_ld;
+  params->c.stride = source->c_stride;
+  params->scale_a.stride = source->scale_a_stride;
+  params->scale_b.stride = source->scale_b_stride;
+  params->scale_c.stride = source->c_scale_stride;
+  params->rows = placed->rows;
+  params->units = gemmepi__formula_units(placed);
+  params->columns = gemmepi__formula_columns(placed);
+  params->depth = placed->depth;
+}
+
+static int gemmepi__has_reductions(const gemmepi__formula *formula) {
+  int i;
+  for (i = 0; i < formula->operand_count; i++)
+    if (gemmepi__is_reduced(&formula->operands[i]))
+      return 1;
+  return 0;
+}
+
+/* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
+static unsigned gemmepi__most_threads_along_columns(const gemmepi__placed_formula *placed) {
+  unsigned most = 32;
+  while (!gemmepi__has_reductions(placed->formula) && most < GEMMEPI__FORMULA_THREADS &&
+    GEMMEPI__FORMULA_THREADS / (int64_t)most > placed->rows)
+    most *= 2;
+  return most;
+}
+
+static int gemmepi__reduces_rows(const gemmepi__formula *formula) {
+  int i;
+  for (i = 0; i < formula->operand_count; i++)
+    if (gemmepi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
+      return 1;
+  return 0;
+}
+
+/* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
+static gemmepi_status gemmepi__shape_formula_pass(const gemmepi_context *context, const gemmepi__placed_formula *placed, int run,
+  gemmepi__formula_pass *pass) {
+  int64_t chunks = gemmepi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
+  int64_t most =
+    gemmepi__reduces_rows(placed->formula) ? GEMMEPI__FORMULA_MOST_STEPS : GEMMEPI__FORMULA_FEW_STEPS;
+  unsigned threads_x = 1, threads_y, most_x = gemmepi__most_threads_along_columns(placed);
+  int64_t steps;
+  while (threads_x < most_x && (int64_t)threads_x < chunks)
+    threads_x *= 2;
+  threads_y = GEMMEPI__FORMULA_THREADS / threads_x;
+  column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+  for (steps = 1;; steps *= 2) {
+    row_tiles = gemmepi__divide_up(placed->rows, threads_y * steps);
+    tiles = gemmepi__times(gemmepi__times(column_tiles, row_tiles), placed->items);
+    if (tiles <= INT_MAX && (steps >= most || tiles < 8 * (int64_t)context->multiprocessors))
+      break;
+    if (steps > INT_MAX / 4)
+      return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  }
+  pass->params.row_steps = (int)steps;
+  pass->params.row_tiles = (unsigned)row_tiles;
+  pass->params.column_tiles = (unsigned)column_tiles;
+  pass->launch.blocks = (unsigned)tiles;
+  pass->launch.threads_x = threads_x;
+  pass->launch.threads_y = threads_y;
+  return GEMMEPI_OK;
+}
+
+/* Where the states of a reduction lie, and what is made of them. */
+static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, int i, const gemmepi__formula_pass_params *params,
+  gemmepi__formula_reduction *reduction) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  int64_t row_tiles = params->row_tiles, column_tiles = params->column_tiles, items = placed->items;
+  int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
+  reduction->groups = shared ? items > 0 : items;
+  reduction->out_stride = placed->operands[i].batch_stride;
+  reduction->is_along_lines = o->kind != GEMMEPI_PER_COLUMN;
+  reduction->result_step = reduction->line_step = reduction->out_step = 1;
+  if (placed->strides && o->kind != GEMMEPI_SCALAR)
+    reduction->out_step = o->kind == GEMMEPI_PER_ROW ? placed->strides->operands[i].row
+        : placed->strides->operands[i].column;
+  if (o->kind == GEMMEPI_PER_ROW) {
+    reduction->count = placed->rows;
+    reduction->lines = reduction->result_step = column_tiles;
+    reduction->group_step = gemmepi__times(placed->rows, column_tiles);
+    return;
+  }
+  reduction->count = 1;
+  reduction->lines = gemmepi__times(row_tiles, shared ? items : 1);
+  if (o->kind == GEMMEPI_PER_COLUMN)
+    reduction->count = reduction->line_step = params->units * o->members;
+  else
+    reduction->lines = gemmepi__times(reduction->lines, column_tiles);
+  reduction->group_step = gemmepi__times(reduction->lines, reduction->line_step);
+}
+
+/* Threads of a result: one for each four states, a block's at most; where results lie side by side eight, so that a warp reads whole
+ sectors. */
+static gemmepi_status gemmepi__share_out_reduction(gemmepi__formula_reduction *reduction, int64_t *blocks) {
+  unsigned most = reduction->is_along_lines ? GEMMEPI__FORMULA_THREADS : 16;
+  int64_t results = gemmepi__times(reduction->groups, reduction->count), mine;
+  reduction->lanes = 1;
+  while (reduction->lanes < most && 4 * (int64_t)reduction->lanes < reduction->lines)
+    reduction->lanes *= 2;
+  mine = gemmepi__divide_up(results, GEMMEPI__FORMULA_THREADS / (int64_t)reduction->lanes);
+  if (*blocks + mine > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
+  reduction->first_block = (unsigned)*blocks;
+  reduction->blocks = (unsigned)mine;
+  *blocks += mine;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__lay_out_reductions(const gemmepi__placed_formula *placed, gemmepi__formula_pass *pass) {
+  int64_t blocks = 0, count;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++) {
+    gemmepi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
+    gemmepi_status status;
+    size_t bytes;
+    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+      continue;
+    gemmepi__lay_out_reduction(placed, i, &pass->params, reduction);
+    status = gemmepi__share_out_reduction(reduction, &blocks);
+    if (status)
+      return status;
+    count = gemmepi__times(reduction->groups, reduction->group_step);
+    bytes =
+      gemmepi__bytes_for(count, gemmepi__state_size(placed->formula, &placed->formula->operands[i]));
+    pass->state_offsets[i] = pass->state_bytes;
+    pass->state_bytes += gemmepi__round_up(bytes, 256);
+  }
+  pass->finish.blocks = (unsigned)blocks;
+  pass->finish.threads_x = GEMMEPI__FORMULA_THREADS;
+  pass->finish.threads_y = 1;
+  return GEMMEPI_OK;
+}
+
+/* Its bytes in memory, each read or written once. */
+static double gemmepi__formula_operand_bytes(const gemmepi__placed_formula *placed, int i) {
+  const gemmepi__formula *f = placed->formula;
+  const gemmepi__formula_operand *o = &f->operands[i];
+  const gemmepi__placed_operand *at = &placed->operands[i];
+  double rows = (double)(at->row_period ? at->row_period : placed->rows);
+  double columns = (double)gemmepi__formula_units(placed) * o->members;
+  double count = o->kind == GEMMEPI_FULL         ? rows * columns
+        : o->kind == GEMMEPI_PER_ROW    ? rows
+        : o->kind == GEMMEPI_PER_COLUMN ? columns
+        : 1;
+  if (!o->used || o->kind == GEMMEPI_NUMBER)
+    return 0;
+  if (at->column_period && o->kind == GEMMEPI_FULL)
+    count = rows * (double)at->column_period;
+  return count * (double)gemmepi__dtype((gemmepi_dtype)o->dtype)->size *
+     (at->batch_stride ? (double)placed->items : 1) * (o->accumulate ? 2 : 1);
+}
+
+static double gemmepi__formula_bytes(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source) {
+  const gemmepi__formula *f = placed->formula;
+  double v = (double)placed->rows * (double)placed->columns * (double)placed->items, bytes = 0;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    bytes += gemmepi__formula_operand_bytes(placed, i);
+  if (f->reads_value)
+    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->dtype)->size *
+        (source->parts > 1 ? source->parts : 1);
+  if (f->reads_value && !source->applied)
+    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->c)->size;
+  return bytes;
+}
+
+/* Long prologues and names are told from each other by a digest of 64 bits. */
+static gemmepi_status gemmepi__get_formula_kernel(gemmepi_context *context, const char *file,
+  const char *entry, const gemmepi__text *prologue, gemmepi__launch *launch) {
+  gemmepi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gemmepi__hash(prologue->data, prologue->length));
+  return gemmepi__get_waiting_kernel(context, file, prologue->data, entry, launch);
+}
+
+/* Both prologues, from the allocator, one at a time. */
+static gemmepi_status gemmepi__get_formula_kernels(gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
+  gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
+  gemmepi_status status = GEMMEPI_OK;
+  char *data;
+  gemmepi__formula_pass_prologue(&counted, placed, source);
+  gemmepi__formula_reduce_prologue(&counted, placed);
+  data = (char *)gemmepi__new(&context->allocator, counted.length + 1);
+  if (!data)
+    return GEMMEPI_OUT_OF_MEMORY;
+  if (pass->launch.blocks) {
+    text = gemmepi__text_in(data, counted.length + 1);
+    gemmepi__formula_pass_prologue(&text, placed, source);
+    status = gemmepi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
+  }
+  if (!status && pass->finish.blocks) {
+    text = gemmepi__text_in(data, counted.length + 1);
+    gemmepi__formula_reduce_prologue(&text, placed);
+    status = gemmepi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text, &pass->finish);
+  }
+  gemmepi__delete(&context->allocator, data);
+  return status;
+}
+
+/* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
+static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
+  gemmepi_status status;
+  int i;
+  memset(pass, 0, sizeof *pass);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    gemmepi__place_operand(placed, i, pass);
+  gemmepi__place_source(placed, source, &pass->params);
+  pass->runs_of = gemmepi__formula_run_length(placed->formula);
+  pass->aligned = gemmepi__formula_is_aligned(placed, source, pass->runs_of);
+  pass->bytes = gemmepi__formula_bytes(placed, source);
+  status = gemmepi__take_formula_strides(placed, pass);
+  if (!status)
+    status = gemmepi__shape_formula_pass(context, placed, pass->runs_of, pass);
+  if (!status)
+    status = gemmepi__lay_out_reductions(placed, pass);
+  return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
+}
+
+/* Microseconds. */
+static double gemmepi__formula_pass_microseconds(const gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source) {
+  double bytes = gemmepi__formula_bytes(placed, source), launches = GEMMEPI__ANOTHER_LAUNCH;
+  int i, run = gemmepi__formula_run_length(placed->formula);
+  for (i = 0; i < placed->formula->operand_count; i++)
+    if (gemmepi__is_reduced(&placed->formula->operands[i]))
+      launches = GEMMEPI__ANOTHER_LAUNCH + GEMMEPI__SUM_LAUNCH;
+  if (!gemmepi__formula_is_aligned(placed, source, run))
+    bytes *= 1.8; /* as the pass of compositions */
+  return launches + bytes / gemmepi__memory_rate(context);
+}
+
+/* >>running */
+
+static void *gemmepi__given(void *const *list, int i) {
+  return list ? list[i] : NULL;
+}
+
+static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
+  int i, result = 0;
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES && !result; i++)
+    if (pass->amax[i])
+      result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
+        pass->amax[i], (gemmepi__cu_stream)stream);
+  return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmepi__formula_pass *pass, int i,
+  gemmepi__formula_place *place) {
+  if (pass->roles[i] == GEMMEPI__ROLE_NUMBER)
+    place->number = *(const double *)run->operands[i];
+  else if (pass->roles[i] == GEMMEPI__ROLE_POINTER)
+    place->data = run->operands[i];
+  else if (pass->roles[i] == GEMMEPI__ROLE_REDUCTION)
+    place->data = (char *)run->states + pass->state_offsets[i];
+  place->scale = pass->scaled[i] ? run->scales[i] : NULL;
+  place->amax = pass->amax[i] ? gemmepi__given(run->amax, i) : NULL;
+}
+
+static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__formula_pass_params *params) {
+  memcpy(&params->value.data, &run->value, sizeof(void *));
+  memcpy(&params->c.data, &run->c, sizeof(void *));
+  params->scale_a.data = run->scale_a;
+  params->scale_b.data = run->scale_b;
+  params->scale_c.data = run->scale_c;
+  params->device_alpha = run->device_alpha;
+  params->device_beta = run->device_beta;
+  params->alpha = run->alpha;
+  params->beta = run->beta;
+  params->uses_c = run->uses_c;
+}
+
+static gemmepi_status gemmepi__launch_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  gemmepi__formula_pass_params *params, gemmepi_stream stream) {
+  gemmepi__strided_formula_params strided;
+  if (!pass->is_strided)
+    return gemmepi__launch_kernel(context, &pass->launch, params, "the formula", stream);
+  strided.pass = *params;
+  strided.strides = pass->strides;
+  return gemmepi__launch_kernel(context, &pass->launch, &strided, "the formula", stream);
+}
+
+static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
+  gemmepi__formula_pass_params params = pass->params;
+  gemmepi__formula_reduce_params reduce_params = pass->reduce_params;
+  gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
+  int i;
+  gemmepi__point_source(run, &params);
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++) {
+    gemmepi__point_operand(run, pass, i, &params.places[i]);
+    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+      continue;
+    reduce_params.reductions[i].states = params.places[i].data;
+    reduce_params.reductions[i].out = run->operands[i];
+    reduce_params.reductions[i].scale = params.places[i].scale;
+    reduce_params.reductions[i].amax = params.places[i].amax;
+  }
+  if (!status && pass->launch.function)
+    status = gemmepi__launch_formula_pass(context, pass, &params, stream);
+  if (!status && pass->finish.function)
+    status =
+      gemmepi__launch_kernel(context, &pass->finish, &reduce_params, "a formula's reductions", stream);
+  return status;
+}
+
+/* >>in words */
+
+/* before: what it does before the formula */
+static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__formula_pass *pass, const char *before) {
+  if (pass->launch.function)
+    gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
+      pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
+      pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)", pass->is_strided ? ", by strides" : "");
+  if (pass->finish.function)
+    gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
+      pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
+}
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
+/* Where a tensor lies, for the checks of each run. */
+
+typedef struct gemmepi__reach_of {
+  gemmepi__layout layout;
+  int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
+} gemmepi__reach_of;
+
+/* offset: bytes from the pointer to the element of index 0. */
+static gemmepi__reach_of gemmepi__reach_of_layout(const gemmepi__layout *layout, int64_t offset) {
+  gemmepi__reach_of reach;
+  int d;
+  reach.layout = *layout;
+  reach.low = offset;
+  reach.high = offset + layout->size;
+  for (d = 0; d < layout->rank; d++) {
+    int64_t last = (layout->shape[d] - 1) * layout->stride[d];
+    if (layout->shape[d] == 0) {
+      reach.low = reach.high = 0;
+      return reach;
+    }
+    if (last < 0)
+      reach.low += last;
+    else
+      reach.high += last;
+  }
+  return reach;
+}
+#ifndef GEMMEPI_NO_FORMULA
+/* An element-wise formula as its kernel takes it: axes merged and, where the formula does not ask which row, column or item an element is
+ of, in the order in which it lies; operands of the kinds that their steps make them. */
+
+typedef struct gemmepi__device_formula {
+  gemmepi__formula formula; /* with other kinds */
+  gemmepi__any_strides strides;
+  gemmepi__placed_formula placed;
+  int64_t offsets[GEMMEPI__RESULT + 1]; /* bytes from the pointer to the first element */
+} gemmepi__device_formula;
+
+/* Axes from the innermost on, with each operand's steps. */
+typedef struct gemmepi__formula_axes {
+  int count;
+  int64_t extent[GEMMEPI__MAX_RANK];
+  int64_t step[GEMMEPI__MAX_RANK][GEMMEPI__RESULT + 1];
+} gemmepi__formula_axes;
+
+/* What may be done with the axes: those of items merged; rows merged with them; all of them sorted and merged. */
+typedef enum gemmepi__axes_freedom {
+  GEMMEPI__ITEMS_MERGE,
+  GEMMEPI__ROWS_MERGE,
+  GEMMEPI__ANY_ORDER
+} gemmepi__axes_freedom;
+
+/* Whether a reduction's results stay what they are where rows and items, or all axes, are one. */
+static int gemmepi__reduction_allows(const gemmepi__placed_formula *placed, int i, gemmepi__axes_freedom freedom) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  if (!o->output || !o->used || !o->reduction)
+    return 1;
+  if (o->kind == GEMMEPI_PER_ROW || gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_ARGMAX)
+    return freedom < GEMMEPI__ANY_ORDER && o->kind == GEMMEPI_PER_ROW;
+  return placed->operands[i].batch_stride == 0 &&
+     (freedom < GEMMEPI__ANY_ORDER || o->kind == GEMMEPI_SCALAR);
+}
+
+static int gemmepi__axes_may(const gemmepi__placed_formula *placed, gemmepi__axes_freedom freedom) {
+  const gemmepi__formula *f = placed->formula;
+  const uint32_t of_rows = 1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_ROWS | 1u << GEMMEPI__INDEX_ITEM;
+  const uint32_t of_columns = 1u << GEMMEPI__INDEX_COLUMN | 1u << GEMMEPI__INDEX_COLUMNS;
+  int i;
+  if (f->indices & of_rows || placed->rows == 0 || placed->columns == 0)
+    return 0;
+  if (freedom == GEMMEPI__ANY_ORDER && (f->indices & of_columns || f->has_halves))
+    return 0;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    if (!gemmepi__reduction_allows(placed, i, freedom) || placed->operands[i].row_period ||
+      (freedom == GEMMEPI__ANY_ORDER && placed->operands[i].column_period))
+      return 0;
+  }
+  return 1;
+}
+
+static gemmepi__axes_freedom gemmepi__freedom_of(const gemmepi__placed_formula *placed) {
+  return gemmepi__axes_may(placed, GEMMEPI__ANY_ORDER)    ? GEMMEPI__ANY_ORDER
+     : gemmepi__axes_may(placed, GEMMEPI__ROWS_MERGE) ? GEMMEPI__ROWS_MERGE
+        : GEMMEPI__ITEMS_MERGE;
+}
+
+/* Columns, rows, and items from the innermost axis on. */
+static void gemmepi__take_formula_axes(const gemmepi__placed_formula *placed, gemmepi__formula_axes *axes) {
+  const gemmepi__any_strides *strides = placed->strides;
+  int items = (int)strides->axes, i, d;
+  memset(axes, 0, sizeof *axes);
+  axes->count = 2 + items;
+  axes->extent[0] = placed->columns;
+  axes->extent[1] = placed->rows;
+  for (d = 0; d < items; d++)
+    axes->extent[2 + d] = strides->extents[items - 1 - d];
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    axes->step[0][i] = strides->operands[i].column;
+    axes->step[1][i] = strides->operands[i].row;
+    for (d = 0; d < items; d++)
+      axes->step[2 + d][i] = strides->operands[i].items[items - 1 - d];
+  }
+}
+
+static void gemmepi__swap_formula_axes(gemmepi__formula_axes *axes, int p, int q) {
+  int64_t extent = axes->extent[p], steps[GEMMEPI__RESULT + 1];
+  axes->extent[p] = axes->extent[q];
+  axes->extent[q] = extent;
+  memcpy(steps, axes->step[p], sizeof steps);
+  memcpy(axes->step[p], axes->step[q], sizeof steps);
+  memcpy(axes->step[q], steps, sizeof steps);
+}
+
+/* The n-th tensor that decides about the order: y and outputs ahead of inputs. -1: no such operand. */
+static int gemmepi__deciding_tensor(const gemmepi__formula *formula, int n) {
+  int i = n % (GEMMEPI__RESULT + 1), is_output = n <= GEMMEPI__RESULT;
+  const gemmepi__formula_operand *o = &formula->operands[i];
+  return o->used && o->kind != GEMMEPI_NUMBER && o->output == is_output ? i : -1;
+}
+
+/* Whether an axis is to be inside of another. */
+static int gemmepi__lies_inside(const gemmepi__formula *formula, const gemmepi__formula_axes *axes, int p, int q) {
+  int n;
+  for (n = 0; n < 2 * (GEMMEPI__RESULT + 1); n++) {
+    int i = gemmepi__deciding_tensor(formula, n);
+    int64_t x = i < 0 ? 0 : axes->step[p][i], y = i < 0 ? 0 : axes->step[q][i];
+    x = x < 0 ? -x : x;
+    y = y < 0 ? -y : y;
+    if (x && y && x != y)
+      return x < y;
+  }
+  return 0;
+}
+
+/* An axis along which the first tensor to decide runs backwards is turned around for all. */
+static void gemmepi__turn_formula_axis(gemmepi__device_formula *device, gemmepi__formula_axes *axes, int d) {
+  int64_t decided = 0;
+  int n, i;
+  for (n = 0; n < 2 * (GEMMEPI__RESULT + 1) && !decided; n++) {
+    i = gemmepi__deciding_tensor(&device->formula, n);
+    decided = i < 0 ? 0 : axes->step[d][i];
+  }
+  for (i = 0; i <= GEMMEPI__RESULT && decided < 0; i++) {
+    int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)device->formula.operands[i].dtype)->size;
+    device->offsets[i] += (axes->extent[d] - 1) * axes->step[d][i] * size;
+    axes->step[d][i] = -axes->step[d][i];
+  }
+}
+
+static int gemmepi__formula_axes_merge(const gemmepi__formula_axes *axes, int inner, int outer) {
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (axes->step[outer][i] != axes->step[inner][i] * axes->extent[inner])
+      return 0;
+  return 1;
+}
+
+/* From axis `first` on those of extent 1 go, and two become one where the outer runs on where the inner ends. */
+static void gemmepi__merge_formula_axes(gemmepi__formula_axes *axes, int first) {
+  int d, kept = first;
+  for (d = first; d < axes->count; d++) {
+    if (axes->extent[d] == 1)
+      continue;
+    if (kept > first && gemmepi__formula_axes_merge(axes, kept - 1, d))
+      axes->extent[kept - 1] *= axes->extent[d];
+    else if (kept++ != d)
+      gemmepi__swap_formula_axes(axes, kept - 1, d);
+  }
+  axes->count = kept;
+}
+
+static void gemmepi__sort_formula_axes(gemmepi__device_formula *device, gemmepi__formula_axes *axes) {
+  int d, e, kept = 0;
+  for (d = 0; d < axes->count; d++)
+    if (axes->extent[d] != 1)
+      gemmepi__swap_formula_axes(axes, kept++, d);
+  axes->count = kept;
+  for (d = 0; d < axes->count; d++)
+    gemmepi__turn_formula_axis(device, axes, d);
+  for (d = 1; d < axes->count; d++)
+    for (e = d; e > 0 && gemmepi__lies_inside(&device->formula, axes, e, e - 1); e--)
+      gemmepi__swap_formula_axes(axes, e, e - 1);
+}
+
+/* Back to columns, rows and items; an axis that is not there has one element. */
+static void gemmepi__place_axes(const gemmepi__formula_axes *axes, gemmepi__device_formula *device) {
+  gemmepi__any_strides *strides = &device->strides;
+  int items = axes->count > 2 ? axes->count - 2 : 0, i, d;
+  memset(strides, 0, sizeof *strides);
+  strides->axes = items;
+  device->placed.columns = axes->count > 0 ? axes->extent[0] : 1;
+  device->placed.rows = axes->count > 1 ? axes->extent[1] : 1;
+  device->placed.items = 1;
+  for (d = 0; d < items; d++) {
+    strides->extents[d] = axes->extent[axes->count - 1 - d];
+    device->placed.items *= strides->extents[d];
+  }
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    strides->operands[i].column = axes->count > 0 ? axes->step[0][i] : 0;
+    strides->operands[i].row = axes->count > 1 ? axes->step[1][i] : 0;
+    for (d = 0; d < items; d++)
+      strides->operands[i].items[d] = axes->step[axes->count - 1 - d][i];
+  }
+}
+
+/* An input by what changes along: so what repeats is read once. Periods stay what they are of. */
+static int gemmepi__kind_by_steps(const gemmepi__placed_formula *placed, const gemmepi__steps *steps, int i) {
+  const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  if (o->output || o->kind == GEMMEPI_NUMBER || placed->operands[i].row_period || placed->operands[i].column_period)
+    return o->kind;
+  return steps->column ? steps->row ? GEMMEPI_FULL : GEMMEPI_PER_COLUMN
+     : steps->row  ? GEMMEPI_PER_ROW
+        : GEMMEPI_SCALAR;
+}
+
+static void gemmepi__place_for_device(gemmepi__device_formula *device) {
+  int i, d;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    gemmepi__formula_operand *o = &device->formula.operands[i];
+    gemmepi__steps *steps = &device->strides.operands[i];
+    gemmepi__placed_operand *place = &device->placed.operands[i];
+    if (!o->used)
+      continue;
+    o->kind = (uint8_t)gemmepi__kind_by_steps(&device->placed, steps, i);
+    if (o->output && !o->reduction && steps->column == 0) /* of one column */
+      steps->column = 1;
+    place->ld = steps->row;
+    place->batch_stride = 0;
+    for (d = 0; d < (int)device->strides.axes; d++)
+      if (steps->items[d])
+        place->batch_stride = steps->items[d];
+  }
+}
+
+/* The result points into itself and to the task's formula. */
+static void gemmepi__take_device_formula(const gemmepi__formula_task *task, gemmepi__device_formula *device) {
+  gemmepi__axes_freedom freedom = gemmepi__freedom_of(&task->placed);
+  gemmepi__formula_axes axes;
+  device->formula = *task->placed.formula;
+  device->placed = task->placed;
+  device->placed.formula = &device->formula;
+  device->placed.strides = &device->strides;
+  memcpy(device->offsets, task->offsets, sizeof device->offsets);
+  gemmepi__take_formula_axes(&task->placed, &axes);
+  if (freedom == GEMMEPI__ANY_ORDER)
+    gemmepi__sort_formula_axes(device, &axes);
+  gemmepi__merge_formula_axes(&axes, freedom == GEMMEPI__ANY_ORDER    ? 0 : freedom == GEMMEPI__ROWS_MERGE ? 1 : 2);
+  gemmepi__place_axes(&axes, device);
+  gemmepi__place_for_device(device);
+}
+
+/* Bytes that all vectors begin at multiples of, a power of two: of pointers so aligned. */
+static int64_t gemmepi__alignment_on_device(const gemmepi__device_formula *device, int64_t alignment) {
+  int64_t bits = alignment;
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    const gemmepi__formula_operand *o = &device->formula.operands[i];
+    if (o->used && o->kind >= GEMMEPI_PER_COLUMN && !(o->output && o->reduction) && device->strides.operands[i].column == 1)
+      bits |= device->offsets[i];
+  }
+  return bits & -bits;
+}
+/* The pointers of an element-wise formula's run, checked. */
+
+/* What a run reads or writes. */
+typedef enum gemmepi__region_role {
+  GEMMEPI__TENSOR_REGION,
+  GEMMEPI__SCALE_REGION,
+  GEMMEPI__AMAX_REGION
+} gemmepi__region_role;
+
+typedef struct gemmepi__tensor_region {
+  gemmepi__region_role role;
+  int place, written;
+  uintptr_t base;
+  const gemmepi__reach_of *reach;
+} gemmepi__tensor_region;
+
+typedef struct gemmepi__tensor_regions {
+  int count;
+  gemmepi__tensor_region list[3 * (GEMMEPI__RESULT + 1)];
+} gemmepi__tensor_regions;
+
+static const gemmepi__reach_of gemmepi__reach_of_f32 = {{0, 4, {0}, {0}}, 0, 4};
+
+static void gemmepi__name_tensor_region(const gemmepi__formula *formula, gemmepi__region_role role, int place, char name[128]) {
+  static const char *const arrays[] = {"operands", "operand_scales", "operand_amax"};
+  if (place == GEMMEPI__RESULT)
+    snprintf(name, 128, "args.y");
+  else
+    snprintf(name, 128, "args.%s[%d] (of %s)", arrays[role], place, formula->names + formula->operands[place].name);
+}
+
+/* Adds a pointer, if it is there exactly where it is wanted. why: what wants it, and does not. */
+static gemmepi_status gemmepi__add_tensor_region(const gemmepi__formula *formula, gemmepi__tensor_regions *regions,
+  gemmepi__tensor_region region, int is_wanted, size_t alignment) {
+  static const char *const whys[3][2] = {
+    {"the formula has it, and its tensor an element", "the plan has no such tensor"},
+    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
+    {"desc has amax for it", "desc has no amax for it"}};
+  char name[128];
+  if (is_wanted == (region.base != 0) && region.base % alignment == 0) {
+    if (is_wanted)
+      regions->list[regions->count++] = region;
+    return GEMMEPI_OK;
+  }
+  gemmepi__name_tensor_region(formula, region.role, region.place, name);
+  if (is_wanted != (region.base != 0))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
+      whys[region.role][!is_wanted]);
+  return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
+    (void *)region.base, (int)alignment, region.role == GEMMEPI__TENSOR_REGION
+    ? "the size of an element, or desc.alignment, 16 by default" : "the size of an element");
+}
+
+static gemmepi__tensor_region gemmepi__tensor_region_of(gemmepi__region_role role, int place, int written,
+  const void *pointer, const gemmepi__reach_of *reach) {
+  gemmepi__tensor_region region;
+  region.role = role;
+  region.place = place;
+  region.written = written;
+  region.base = (uintptr_t)pointer;
+  region.reach = reach;
+  return region;
+}
+
+/* The tensor of an operand, or y, its scale and its amax. */
+static gemmepi_status gemmepi__take_tensor_regions(const gemmepi__formula_task *task, int i,
+  const gemmepi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gemmepi__tensor_regions *regions) {
+  const gemmepi__formula *formula = task->placed.formula;
+  const gemmepi__formula_operand *operand = &formula->operands[i];
+  const gemmepi__placed_operand *place = &task->placed.operands[i];
+  size_t size = gemmepi__dtype((gemmepi_dtype)operand->dtype)->size;
+  int is_empty = reach->low == reach->high;
+  gemmepi_status status = GEMMEPI_OK;
+  if (task->has_tensor[i] && !operand->output && !operand->used)
+    return GEMMEPI_OK; /* not looked at */
+  if (!task->has_tensor[i] || !is_empty || pointers[i])
+    status = gemmepi__add_tensor_region(formula, regions,
+      gemmepi__tensor_region_of(GEMMEPI__TENSOR_REGION, i, operand->output, pointers[i], reach),
+      task->has_tensor[i], size > (size_t)task->alignment ? size : (size_t)task->alignment);
+  if (status || i == GEMMEPI__RESULT)
+    return status;
+  status = gemmepi__add_tensor_region(formula, regions, gemmepi__tensor_region_of(GEMMEPI__SCALE_REGION, i, 0,
+    args->operand_scales ? args->operand_scales[i] : NULL, &gemmepi__reach_of_f32), place->scale && operand->used, sizeof(float));
+  return status ? status
+        : gemmepi__add_tensor_region(formula, regions, gemmepi__tensor_region_of(GEMMEPI__AMAX_REGION, i, 1,
+          args->operand_amax ? args->operand_amax[i] : NULL, &gemmepi__reach_of_f32),
+          place->amax && operand->used, sizeof(float));
+}
+
+/* A number is read now: its memory is the host's. */
+static gemmepi_status gemmepi__check_number(const gemmepi__formula *formula, int i, const void *pointer) {
+  char name[128];
+  double number;
+  if (!formula->operands[i].used)
+    return GEMMEPI_OK;
+  gemmepi__name_tensor_region(formula, GEMMEPI__TENSOR_REGION, i, name);
+  if (!pointer)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host", name);
+  if ((uintptr_t)pointer % sizeof(double))
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of 8 bytes (a double)", name, pointer);
+  memcpy(&number, pointer, sizeof number);
+  return formula->accumulator == GEMMEPI_I32 ? gemmepi__check_whole(name + strlen("args."), number)
+        : GEMMEPI_OK;
+}
+
+/* Whether an input may be the output that begins where it does. */
+static int gemmepi__tensor_is_in_place(const gemmepi__formula_task *task, const gemmepi__tensor_region *output,
+  const gemmepi__tensor_region *other) {
+  const gemmepi__formula_operand *p = &task->placed.formula->operands[output->place],
+        *q = &task->placed.formula->operands[other->place];
+  return output->role == GEMMEPI__TENSOR_REGION && other->role == GEMMEPI__TENSOR_REGION &&
+     !other->written && p->kind == GEMMEPI_FULL && q->kind == GEMMEPI_FULL && p->dtype == q->dtype &&
+     p->width == q->width && !q->periods && !task->is_halved[other->place] &&
+     output->base + (uintptr_t)task->offsets[output->place] ==
+       other->base + (uintptr_t)task->offsets[other->place] &&
+     memcmp(&task->strides.operands[output->place], &task->strides.operands[other->place], sizeof(gemmepi__steps)) == 0;
+}
+
+static int64_t gemmepi__offset_of_region(const gemmepi__formula_task *task, const gemmepi__tensor_region *region) {
+  return region->role == GEMMEPI__TENSOR_REGION ? task->offsets[region->place] : 0;
+}
+
+static gemmepi_status gemmepi__check_regions_apart(const gemmepi__formula_task *task, const gemmepi__tensor_region *output,
+  const gemmepi__tensor_region *other) {
+  const gemmepi__reach_of *p = output->reach, *q = other->reach;
+  intptr_t p_base = (intptr_t)output->base, q_base = (intptr_t)other->base;
+  char first[128], second[128];
+  int shares;
+  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
+    q->low == q->high || gemmepi__tensor_is_in_place(task, output, other))
+    return GEMMEPI_OK;
+  shares = gemmepi__layouts_share(&p->layout, &q->layout, q_base + gemmepi__offset_of_region(task, other) -
+    (p_base + gemmepi__offset_of_region(task, output)));
+  if (!shares)
+    return GEMMEPI_OK;
+  gemmepi__name_tensor_region(task->placed.formula, output->role, output->place, first);
+  gemmepi__name_tensor_region(task->placed.formula, other->role, other->place, second);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s (%p), which is written, overlaps %s (%p)%s; y or a FULL output may be exactly a FULL input (pointer, dtype, "
+    "shape and strides), without periods, that is not read through left, right, even or odd",
+    first, (void *)output->base, second, (void *)other->base, gemmepi__if_undecided(shares));
+}
+
+/* Of args what a formula does not take. */
+static gemmepi_status gemmepi__check_args_beside_formula(const gemmepi_elementwise_args *args) {
+  const char *name = args->a         ? "a"
+        : args->b       ? "b"
+        : args->w       ? "w"
+        : args->dy      ? "dy"
+        : args->da      ? "da"
+        : args->db      ? "db"
+        : args->dw      ? "dw"
+        : args->scale   ? "scale"
+        : args->y_scale ? "y_scale"
+        : args->amax    ? "amax"
+        : NULL;
+  if (args->weight < 0 || args->weight > 0 || args->weight != args->weight)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, but a formula has none: leave it 0", args->weight);
+  if (!name)
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but a formula has y and operands alone: leave it NULL", name);
+}
+
+/* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */
+static gemmepi_status gemmepi__check_formula_pointers(const gemmepi__formula_task *task,
+  const gemmepi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gemmepi__tensor_regions *regions) {
+  const gemmepi__formula *formula = task->placed.formula;
+  gemmepi_status status = gemmepi__check_args_beside_formula(args);
+  int i, j;
+  regions->count = 0;
+  for (i = 0; i <= GEMMEPI__RESULT && !status; i++) {
+    if (i >= formula->operand_count && i < GEMMEPI__RESULT)
+      continue;
+    status = formula->operands[i].kind == GEMMEPI_NUMBER
+        ? gemmepi__check_number(formula, i, pointers[i])
+        : gemmepi__take_tensor_regions(task, i, &reach[i], pointers, args, regions);
+  }
+  for (i = 0; i < regions->count; i++)
+    for (j = i + 1; j < regions->count && !status; j++) {
+      if (regions->list[i].written)
+        status = gemmepi__check_regions_apart(task, &regions->list[i], &regions->list[j]);
+      else if (regions->list[j].written)
+        status = gemmepi__check_regions_apart(task, &regions->list[j], &regions->list[i]);
+    }
+  return status;
+}
+
+static gemmepi_status gemmepi__check_workspace_of_formula(const gemmepi__formula *formula, const gemmepi__tensor_regions *regions,
+  const void *workspace, size_t size) {
+  uintptr_t begin = (uintptr_t)workspace;
+  char name[128];
+  int i;
+  for (i = 0; i < regions->count; i++) {
+    const gemmepi__tensor_region *region = &regions->list[i];
+    if (begin >= region->base + (uintptr_t)region->reach->high || region->base + (uintptr_t)region->reach->low >= begin + size)
+      continue;
+    gemmepi__name_tensor_region(formula, region->role, region->place, name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)", workspace,
+      (gemmepi__ull)size, name, (void *)region->base);
+  }
+  return GEMMEPI_OK;
+}
+/* Element-wise formulas: what a plan has of one, and its runs. */
+
+#ifndef GEMMEPI_NO_HOST
+#endif
+
+typedef struct gemmepi__elementwise_formula {
+  gemmepi__formula_task task;
+  gemmepi__formula *formula;
+  gemmepi__reach_of reach[GEMMEPI__RESULT + 1];
+  gemmepi__formula_pass pass; /* on a GPU */
+  int64_t offsets[GEMMEPI__RESULT + 1];
+  int is_one_line; /* all tensors merge into one */
+  double microseconds; /* estimated */
+} gemmepi__elementwise_formula;
+
+/* >>building */
+
+static void gemmepi__delete_elementwise_formula(const gemmepi_allocator *allocator, gemmepi__elementwise_formula *own) {
+  if (own)
+    gemmepi__delete(allocator, own->formula);
+  gemmepi__delete(allocator, own);
+}
+
+/* Of a task whose formula becomes the result's. NULL: there is no memory, and the formula is still the caller's. */
+static gemmepi__elementwise_formula *gemmepi__new_elementwise_formula(const gemmepi_allocator *allocator,
+  const gemmepi__formula_task *task, gemmepi__formula *formula) {
+  gemmepi__elementwise_formula *own = (gemmepi__elementwise_formula *)gemmepi__new(allocator, sizeof *own);
+  gemmepi__layout layout;
+  int i;
+  if (!own)
+    return NULL;
+  own->task = *task;
+  own->formula = formula;
+  gemmepi__point_task(&own->task, formula);
+  for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    if (!task->has_tensor[i])
+      continue;
+    layout = gemmepi__layout_of_tensor(&own->task, i);
+    own->reach[i] = gemmepi__reach_of_layout(&layout, task->offsets[i]);
+    if (formula->operands[i].output && !formula->operands[i].used) /* without an element */
+      own->reach[i].low = own->reach[i].high = 0;
+  }
+  return own;
+}
+
+/* What tells it from all others: task and formula, to be given to gemmepi__delete, or NULL. */
+static void *gemmepi__key_of_formula_task(const gemmepi_allocator *allocator,
+  const gemmepi__formula_task *task, const gemmepi__formula *formula, size_t *size) {
+  gemmepi__formula head = *formula;
+  size_t rest = gemmepi__rest_of_formula(formula), fields = offsetof(gemmepi__formula, nodes);
+  char *key;
+  *size = sizeof *task + fields + rest;
+  key = (char *)gemmepi__new(allocator, *size);
+  if (!key)
+    return NULL;
+  memcpy(key, task, sizeof *task);
+  memcpy(key + sizeof *task, &head, fields);
+  memcpy(key + sizeof *task + fields, formula->nodes, rest);
+  return key;
+}
+
+/* Under the build lock. */
+static gemmepi_status gemmepi__build_formula_launches(gemmepi_context *context, gemmepi__elementwise_formula *own) {
+  gemmepi__device_formula device;
+  gemmepi__formula_source source;
+  gemmepi__take_device_formula(&own->task, &device);
+  memset(&source, 0, sizeof source);
+  source.applied = 1;
+  source.alignment = gemmepi__alignment_on_device(&device, own->task.alignment);
+  memcpy(own->offsets, device.offsets, sizeof own->offsets);
+  own->is_one_line = device.placed.rows == 1 && device.placed.items == 1;
+  own->microseconds = gemmepi__formula_pass_microseconds(context, &device.placed, &source);
+  return gemmepi__build_formula_pass(context, &device.placed, &source, &own->pass);
+}
+
+/* >>pointers */
+
+/* A run's pointers by place, y's at RESULT. desc, of a call that plans itself: whose tensors' data stands for what args lacks. */
+static void gemmepi__take_formula_pointers(const gemmepi_elementwise_args *args, int count, const gemmepi_elementwise_desc *desc,
+  void *pointers[GEMMEPI__RESULT + 1]) {
+  int i;
+  memset(pointers, 0, (GEMMEPI__RESULT + 1) * sizeof *pointers);
+  for (i = 0; i < count; i++) {
+    pointers[i] = args->operands ? args->operands[i] : NULL;
+    if (!pointers[i] && desc && desc->operands[i].tensor)
+      pointers[i] = desc->operands[i].tensor->data;
+  }
+  pointers[GEMMEPI__RESULT] = args->y;
+  if (!args->y && desc && desc->y)
+    pointers[GEMMEPI__RESULT] = desc->y->data;
+}
+
+/* The alignment class of the tensors' data, as gemmepi__alignment_of for products. Nothing of the desc but its count is checked yet. */
+static size_t gemmepi__alignment_of_formula(const gemmepi_elementwise_desc *desc, void *const *pointers) {
+  uintptr_t bits = GEMMEPI__DEFAULT_ALIGNMENT | (uintptr_t)pointers[GEMMEPI__RESULT];
+  int i;
+  for (i = 0; i < desc->operand_count; i++)
+    if (desc->operands[i].kind != GEMMEPI_NUMBER)
+      bits |= (uintptr_t)pointers[i];
+  return (size_t)(bits & (~bits + 1));
+}
+
+static gemmepi_status gemmepi__check_reach_of_formula(const gemmepi_context *context, const gemmepi__formula *formula,
+  const gemmepi__tensor_regions *regions) {
+  gemmepi_status status = GEMMEPI_OK;
+  char name[128];
+  int i;
+  for (i = 0; i < regions->count && !status; i++) {
+    gemmepi__name_tensor_region(formula, regions->list[i].role, regions->list[i].place, name);
+    status = gemmepi__check_reachable(context, name + strlen("args."), (void *)regions->list[i].base);
+  }
+  return status;
+}
+
+/* >>running */
+
+/* Each pointer to the element of index 0 of its tensor, `offsets` bytes on. */
+static void gemmepi__shift_pointers(const gemmepi__formula *formula, const int64_t *offsets,
+  void *const *pointers, void *shifted[GEMMEPI__RESULT + 1]) {
+  int i;
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    shifted[i] = pointers[i] && formula->operands[i].kind != GEMMEPI_NUMBER
+        ? (void *)((uintptr_t)pointers[i] + (uintptr_t)offsets[i])
+        : pointers[i];
+}
+
+static gemmepi_status gemmepi__run_formula_on_device(const gemmepi_context *context, const gemmepi__elementwise_formula *own,
+  const gemmepi_elementwise_args *args, void *const *pointers, void *workspace, gemmepi_stream stream) {
+  gemmepi__formula_run run;
+  void *shifted[GEMMEPI__RESULT + 1];
+  gemmepi__shift_pointers(own->formula, own->offsets, pointers, shifted);
+  memset(&run, 0, sizeof run);
+  run.alpha = 1;
+  run.operands = shifted;
+  run.scales = args->operand_scales;
+  run.amax = args->operand_amax;
+  run.states = workspace;
+  return gemmepi__run_formula_pass(context, &own->pass, &run, stream);
+}
+
+#ifndef GEMMEPI_NO_HOST
+static gemmepi_status gemmepi__run_formula_on_host(const gemmepi__elementwise_formula *own, const gemmepi_elementwise_args *args,
+  void *const *pointers, const gemmepi_allocator *allocator) {
+  gemmepi__arguments arguments;
+  void *shifted[GEMMEPI__RESULT + 1];
+  int i;
+  memset(&arguments, 0, sizeof arguments);
+  gemmepi__shift_pointers(own->formula, own->task.offsets, pointers, shifted);
+  for (i = 0; i < own->formula->operand_count; i++)
+    if (own->formula->operands[i].kind == GEMMEPI_NUMBER && own->formula->operands[i].used)
+      memcpy(&arguments.numbers[i], pointers[i], sizeof(double));
+  arguments.pointers[GEMMEPI__D] = shifted[GEMMEPI__RESULT];
+  arguments.operands = shifted;
+  arguments.operand_scales = args->operand_scales;
+  arguments.operand_amax = args->operand_amax;
+  return gemmepi__host_formula_over(NULL, &own->task.placed, &arguments, allocator);
+}
+#endif
+#endif
 /* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
 
 #define GEMMEPI__ELEMENT_THREADS 256 /* of all element-wise kernels */
@@ -16217,14 +18096,10 @@ static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const 
 
 #ifndef GEMMEPI_NO_HOST
 #endif
+#ifndef GEMMEPI_NO_FORMULA
+#endif
 
 #define GEMMEPI__MAX_SUMS 3 /* da, db and dw */
-
-/* Where a tensor lies, for the checks of each run. */
-typedef struct gemmepi__reach_of {
-  gemmepi__layout layout;
-  int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
-} gemmepi__reach_of;
 
 typedef struct gemmepi__elementwise_plan {
   gemmepi_plan base;
@@ -16236,27 +18111,14 @@ typedef struct gemmepi__elementwise_plan {
   gemmepi__loop loop;
   gemmepi__scaled_step scaled;
   gemmepi__reach_of reach[GEMMEPI__TENSORS];
+  struct gemmepi__elementwise_formula *formula; /* in the task's place, which is 0 then; NULL: none */
 } gemmepi__elementwise_plan;
 
 /* >>building */
 
-static void gemmepi__take_reach(const gemmepi__task *task, int t, gemmepi__reach_of *reach) {
-  const gemmepi__operand *operand = &task->operands[t];
-  int d;
-  reach->layout = gemmepi__layout_of(task, operand);
-  reach->low = operand->offset;
-  reach->high = operand->offset + reach->layout.size;
-  for (d = 0; d < reach->layout.rank; d++) {
-    int64_t last = (reach->layout.shape[d] - 1) * reach->layout.stride[d];
-    if (reach->layout.shape[d] == 0) {
-      reach->low = reach->high = 0;
-      return;
-    }
-    if (last < 0)
-      reach->low += last;
-    else
-      reach->high += last;
-  }
+static gemmepi__reach_of gemmepi__reach_of_operand(const gemmepi__task *task, int t) {
+  gemmepi__layout layout = gemmepi__layout_of(task, &task->operands[t]);
+  return gemmepi__reach_of_layout(&layout, task->operands[t].offset);
 }
 
 static void gemmepi__need_workspace(gemmepi__elementwise_plan *plan, size_t bytes) {
@@ -16269,6 +18131,16 @@ static gemmepi_status gemmepi__build_launches(gemmepi__elementwise_plan *plan) {
   gemmepi_status status = GEMMEPI_OK;
   uint32_t others = 0;
   int t;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula) {
+    status = gemmepi__build_formula_launches(plan->base.context, plan->formula);
+    plan->workspace_size = plan->formula->pass.state_bytes;
+    plan->route = plan->formula->pass.finish.blocks ? GEMMEPI_ROUTE_SUM
+        : plan->formula->is_one_line      ? GEMMEPI_ROUTE_CONTIGUOUS
+        : GEMMEPI_ROUTE_STRIDED;
+    return status;
+  }
+#endif
   if (gemmepi__is_scaled(task)) {
     plan->route = GEMMEPI_ROUTE_SCALED;
     status = gemmepi__build_scaled(plan->base.context, task, &plan->scaled);
@@ -16309,6 +18181,9 @@ static gemmepi_status gemmepi__build_on_device(gemmepi__elementwise_plan *plan) 
 
 static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
   gemmepi__elementwise_plan *plan = (gemmepi__elementwise_plan *)destroyed;
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__delete_elementwise_formula(&plan->base.context->allocator, plan->formula);
+#endif
   gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -16324,7 +18199,7 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
   plan->task = *task;
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (gemmepi__task_has(task, t))
-      gemmepi__take_reach(task, t, &plan->reach[t]);
+      plan->reach[t] = gemmepi__reach_of_operand(task, t);
   if (task->is_empty)
     plan->route = GEMMEPI_ROUTE_EMPTY;
   else if (context->is_host)
@@ -16338,9 +18213,63 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
   return status;
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+static gemmepi_status gemmepi__choose_for_formula(gemmepi__elementwise_plan *plan) {
+  if (plan->formula->task.is_empty)
+    plan->route = GEMMEPI_ROUTE_EMPTY;
+  else if (plan->base.context->is_host)
+    plan->route = GEMMEPI_ROUTE_HOST;
+  else
+    return gemmepi__build_on_device(plan);
+  return GEMMEPI_OK;
+}
+
+/* formula becomes the plan's, or is freed. */
+static gemmepi_status gemmepi__build_formula_plan(gemmepi_context *context, const gemmepi__formula_task *task,
+  gemmepi__formula *formula, gemmepi__elementwise_plan **result) {
+  gemmepi__elementwise_plan *plan =
+    (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+  if (plan) {
+    plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gemmepi__destroy_elementwise);
+    plan->formula = gemmepi__new_elementwise_formula(&context->allocator, task, formula);
+    if (plan->formula)
+      status = gemmepi__choose_for_formula(plan);
+  }
+  if (!plan || !plan->formula)
+    gemmepi__delete(&context->allocator, formula);
+  if (!status)
+    *result = plan;
+  else if (plan)
+    gemmepi__release_plan(&plan->base);
+  return status;
+}
+
+static gemmepi_status gemmepi__plan_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  gemmepi__elementwise_plan **plan) {
+  gemmepi__formula_task task;
+  gemmepi__formula *formula;
+  gemmepi_status status =
+    gemmepi__take_formula_task(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &task, &formula);
+  return status ? status : gemmepi__build_formula_plan(context, &task, formula, plan);
+}
+#endif
+
+static gemmepi_status gemmepi__plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  gemmepi__elementwise_plan **plan) {
+  gemmepi__task task;
+  gemmepi_status status = gemmepi__check_operation(desc);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && desc->formula)
+    return gemmepi__plan_formula(context, desc, plan);
+#endif
+  if (!status)
+    status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
+  return status ? status : gemmepi__build_elementwise(context, &task, plan);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   gemmepi_plan **result) {
-  gemmepi__task task;
   gemmepi__elementwise_plan *plan = NULL;
   gemmepi_status status;
   if (result)
@@ -16349,9 +18278,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, co
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-  if (!status)
-    status = gemmepi__build_elementwise(context, &task, &plan);
+  status = gemmepi__plan_elementwise(context, desc, &plan);
   if (!status)
     *result = &plan->base;
   return status;
@@ -16477,6 +18404,10 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
   gemmepi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    return gemmepi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace, stream);
+#endif
   if (plan->route == GEMMEPI_ROUTE_SCALED)
     return gemmepi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
   operation.parameter = plan->task.parameter;
@@ -16501,7 +18432,7 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
     gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
   if (status)
     return status;
-  for (t = 0; t < GEMMEPI__TENSORS; t++) {
+  for (t = 0; t < GEMMEPI__TENSORS; t++) { /* of a formula none: its regions have been looked at */
     uintptr_t base =
       gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
     if (base && begin < base + (uintptr_t)plan->reach[t].high && base + (uintptr_t)plan->reach[t].low < end)
@@ -16546,6 +18477,41 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
   return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* pointers: as gemmepi__take_formula_pointers has them. */
+static gemmepi_status gemmepi__run_formula(const gemmepi__elementwise_plan *plan,
+  const gemmepi_elementwise_args *args, void *const *pointers, int one_shot, gemmepi_stream stream) {
+  const gemmepi__elementwise_formula *own = plan->formula;
+  gemmepi__tensor_regions regions;
+  gemmepi__entry entry;
+  gemmepi_status status =
+    gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+  if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
+    return status;
+  status = gemmepi__check_formula_pointers(&own->task, own->reach, pointers, args, &regions);
+  if (status)
+    return status;
+#ifndef GEMMEPI_NO_HOST
+  if (plan->route == GEMMEPI_ROUTE_HOST)
+    return gemmepi__run_formula_on_host(own, args, pointers, &plan->base.context->allocator);
+#endif
+  if (args->workspace && plan->workspace_size)
+    status = gemmepi__check_workspace_of_formula(own->formula, &regions, args->workspace, plan->workspace_size);
+  if (!status)
+    status = gemmepi__enter(plan->base.context, &entry);
+  if (status)
+    return status;
+  if (one_shot || plan->base.context->check_pointers)
+    status = gemmepi__check_reachable(plan->base.context, "workspace", args->workspace);
+  if (!status && (one_shot || plan->base.context->check_pointers))
+    status = gemmepi__check_reach_of_formula(plan->base.context, own->formula, &regions);
+  if (!status)
+    status = gemmepi__launch_elementwise(plan, args, pointers, stream);
+  gemmepi__leave(plan->base.context, &entry);
+  return status;
+}
+#endif
+
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
   const gemmepi_elementwise_args *args, int one_shot, gemmepi_stream stream) {
@@ -16585,13 +18551,20 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
   gemmepi_stream stream) {
+  const gemmepi__elementwise_plan *own = (const gemmepi__elementwise_plan *)plan;
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
-  return status ? status
-        : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
+#ifndef GEMMEPI_NO_FORMULA
+  void *pointers[GEMMEPI__RESULT + 1];
+  if (!status && own->formula) {
+    gemmepi__take_formula_pointers(args, own->formula->formula->operand_count, NULL, pointers);
+    return gemmepi__run_formula(own, args, pointers, 0, stream);
+  }
+#endif
+  return status ? status : gemmepi__run_elementwise(own, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan, gemmepi_stream stream) {
-  return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
+  return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_stream(stream), plan->workspace_size);
 }
 
 /* >>calls that plan by themselves */
@@ -16632,6 +18605,55 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
   return (size_t)(bits & (~bits + 1));
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* The plan that is kept for a task, or a new one, with a reference for the caller. formula is the plan's, or freed. */
+static gemmepi_status gemmepi__get_formula_plan(gemmepi_context *context, const gemmepi__formula_task *task,
+  gemmepi__formula *formula, gemmepi_plan **kept) {
+  gemmepi__elementwise_plan *plan;
+  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+  size_t size;
+  void *key = gemmepi__key_of_formula_task(&context->allocator, task, formula, &size);
+  *kept = key ? gemmepi__find_kept(context, key, size) : NULL;
+  if (!key || *kept)
+    gemmepi__delete(&context->allocator, formula);
+  if (*kept)
+    status = GEMMEPI_OK;
+  else if (key)
+    status = gemmepi__build_formula_plan(context, task, formula, &plan);
+  if (!status && !*kept)
+    *kept = gemmepi__keep(context, key, size, &plan->base);
+  gemmepi__delete(&context->allocator, key);
+  return status;
+}
+
+static gemmepi_status gemmepi__elementwise_by_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  const gemmepi_elementwise_args *given, gemmepi_stream stream) {
+  gemmepi_elementwise_args args;
+  gemmepi__formula_task task;
+  gemmepi__formula *formula;
+  gemmepi_plan *kept;
+  void *pointers[GEMMEPI__RESULT + 1];
+  gemmepi_status status = gemmepi__check_beside_elementwise_formula(desc);
+  if (status)
+    return status;
+  memset(&args, 0, sizeof args);
+  if (given)
+    args = *given;
+  gemmepi__take_formula_pointers(&args, desc->operand_count, desc, pointers);
+  status = gemmepi__take_formula_task(&context->allocator, desc, gemmepi__alignment_of_formula(desc, pointers), &task, &formula);
+  if (!status)
+    status = gemmepi__get_formula_plan(context, &task, formula, &kept);
+  if (status)
+    return status;
+  if (!args.workspace)
+    status = gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)kept, stream);
+  if (!status)
+    status = gemmepi__run_formula((const gemmepi__elementwise_plan *)kept, &args, pointers, 1, stream);
+  gemmepi__release_plan(kept);
+  return status;
+}
+#endif
+
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   const gemmepi_elementwise_args *given, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
@@ -16647,6 +18669,10 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
   status = gemmepi__check_operation(desc);
   if (status)
     return status;
+#ifndef GEMMEPI_NO_FORMULA
+  if (desc->formula)
+    return gemmepi__elementwise_by_formula(context, desc, given, stream);
+#endif
   args = gemmepi__filled_args(desc, given);
   gemmepi__take_pointers_of(&args, pointers);
   status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
@@ -16741,9 +18767,27 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 }
 /* What an element-wise plan is, as a struct and in words. */
 
+/* Its kernels, and clearing each amax. */
+static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
+  int launches = 0;
+#ifndef GEMMEPI_NO_FORMULA
+  const gemmepi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
+  int i;
+  if (!pass)
+    return 0;
+  launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+    launches += pass->amax[i] != 0;
+#else
+  (void)plan;
+#endif
+  return launches;
+}
+
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
-  int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
-        (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+  int launches = gemmepi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
+        (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
+        (plan->scaled.amax_bytes != 0),
     i;
   if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
     launches++; /* clearing it */
@@ -16753,6 +18797,12 @@ static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) 
 }
 
 static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula && plan->formula->pass.launch.function)
+    return plan->formula->pass.launch.name;
+  if (plan->formula && plan->formula->pass.finish.function)
+    return plan->formula->pass.finish.name;
+#endif
   switch (plan->route) {
   case GEMMEPI_ROUTE_CONTIGUOUS:
   case GEMMEPI_ROUTE_STRIDED:
@@ -16762,10 +18812,18 @@ static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *
   case GEMMEPI_ROUTE_SCALED:
     return plan->scaled.cast.name;
   case GEMMEPI_ROUTE_HOST:
-    return "gemmepi__host_elementwise";
+    return plan->formula ? "gemmepi__host_formula" : "gemmepi__host_elementwise";
   default:
     return "";
   }
+}
+
+static gemmepi_dtype gemmepi__accumulator_of(const gemmepi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    return (gemmepi_dtype)plan->formula->formula->accumulator;
+#endif
+  return (gemmepi_dtype)plan->task.accumulator;
 }
 
 static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gemmepi_plan_details *details) {
@@ -16774,7 +18832,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
   details->route = plan->route;
   details->route_name = gemmepi__route_names[plan->route];
   snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
-  if (plan->route == GEMMEPI_ROUTE_STRIDED) {
+  if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
     details->tile_m = plan->loop.tile_j;
     details->tile_n = plan->loop.tile_i;
   } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
@@ -16783,8 +18841,10 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
   }
   details->launches = gemmepi__elementwise_launches(plan);
   details->workspace_size = plan->workspace_size;
-  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
-  details->compute = details->accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gemmepi__accumulator_of(plan);
+  details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
+        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
+        : GEMMEPI_COMPUTE_F32;
   details->deterministic = details->bit_stable = 1;
 }
 
@@ -16814,9 +18874,65 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwis
     : "a tensor is not dense or not aligned");
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+static void gemmepi__explain_steps(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
+  const gemmepi__steps *steps = &task->strides.operands[i];
+  int64_t strides[GEMMEPI__MAX_RANK];
+  int d, axis = 0, first = GEMMEPI__MAX_RANK - task->rank;
+  for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+    strides[d] = d == GEMMEPI__COLUMN_AXIS                   ? steps->column
+        : d == GEMMEPI__ROW_AXIS                    ? steps->row
+        : task->strides.axes && task->shape[d] != 1 ? steps->items[axis++]
+        : 0;
+  gemmepi__append_shape(text, task->rank, &strides[first]);
+}
+
+static void gemmepi__explain_formula_operand(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
+  const gemmepi__formula *formula = task->placed.formula;
+  const gemmepi__formula_operand *operand = &formula->operands[i];
+  gemmepi__append(text, "  %s: %s", formula->names + operand->name, gemmepi__kind_names[operand->kind]);
+  if (task->has_tensor[i]) {
+    gemmepi__append(text, ", %s, strides ", gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gemmepi__explain_steps(text, task, i);
+  }
+  gemmepi__append(text, "%s%s%s\n", operand->output ? ", written" : "", operand->accumulate ? ", added to" : "",
+    operand->used     ? "" : operand->output ? ", without an element" : ", not read");
+}
+
+static void gemmepi__explain_formula_plan(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
+  const gemmepi__formula_task *task = &plan->formula->task;
+  const gemmepi__formula *formula = plan->formula->formula;
+  int i;
+  gemmepi__append(text, "a formula over ");
+  gemmepi__append_shape(text, task->rank, &task->shape[GEMMEPI__MAX_RANK - task->rank]);
+  gemmepi__append(text, " in %s\n  formula: ", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name);
+  gemmepi__print_formula(text, formula);
+  gemmepi__append(text, "\n");
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (i < formula->operand_count || task->has_tensor[i])
+      gemmepi__explain_formula_operand(text, task, i);
+  if (plan->route == GEMMEPI_ROUTE_EMPTY)
+    gemmepi__append(text, "  empty: no output has an element\n");
+  if (plan->route == GEMMEPI_ROUTE_HOST)
+    gemmepi__append(text, "  host: plain C\n");
+  gemmepi__explain_formula_pass(text, &plan->formula->pass, "");
+  if (plan->formula->pass.launch.function)
+    gemmepi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
+      plan->formula->pass.bytes, plan->formula->microseconds);
+  gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
+    (gemmepi__ull)plan->workspace_size);
+}
+#endif
+
 static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
   const gemmepi__task *task = &plan->task;
   int t, i;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula) {
+    gemmepi__explain_formula_plan(text, plan);
+    return;
+  }
+#endif
   gemmepi__append(text, "%s", gemmepi__operation(task->operation)->name);
   if (gemmepi__operation(task->operation)->has_activation)
     gemmepi__append(text, " %s", gemmepi__activation_name((gemmepi_epilogue)task->activation));
@@ -17003,9 +19119,6 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
   return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
 }
 
-/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GEMMEPI__SUM_LAUNCH 1.2
-
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
   return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
        ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)
@@ -17055,6 +19168,15 @@ static void gemmepi__explain_sums(gemmepi__text *text, const gemmepi__sums *sums
 typedef struct gemmepi__slots {
   int bias, aux, residual;
 } gemmepi__slots;
+
+/* What the plan of a problem with a formula has. */
+typedef struct gemmepi__formula_step {
+  int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
+  gemmepi__slots slots; /* then: the operands of its epilogue */
+  const char *not_inside; /* else: why */
+  gemmepi__formula_pass pass;
+  size_t product_bytes; /* of v in workspace; 0: there is none */
+} gemmepi__formula_step;
 
 /* >>what is inside */
 
@@ -17314,44 +19436,6 @@ static gemmepi_status gemmepi__get_product_kernel(gemmepi_context *context, cons
   return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
 }
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
-
-/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
-
-typedef struct gemmepi__chip {
-  int arch; /* 90 for compute capability 9.0 */
-  unsigned most_shared; /* bytes of shared memory that a block may have */
-  double
-    mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
-  double wgmma; /* likewise by wgmma; 0: it has none */
-  double fma; /* pairs of F32, by multiply-adds */
-  double megahertz; /* of a multiprocessor at work */
-  double
-    memory; /* bytes that memory gives in a microsecond, where the driver does not say: four fifths of NVIDIA's data sheets */
-  const char *source; /* of the rates before, but for memory */
-} gemmepi__chip;
-
-/* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
-static const gemmepi__chip gemmepi__chips[] = {
-  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
-  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
-  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
-  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
-  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
-  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-};
-
-/* The chip's row, or that of the nearest older one; of those older than all the first. */
-static const gemmepi__chip *gemmepi__chip_of(int arch) {
-  const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
-  while (chip > gemmepi__chips && chip->arch > arch)
-    chip--;
-  return chip;
-}
 
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
 #define GEMMEPI__PASS_BLOCKS     3 /* that a multiprocessor holds, as a rule */
@@ -17729,15 +19813,6 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
- the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
-#define GEMMEPI__ANOTHER_LAUNCH 1.5
-
-/* Bytes that memory gives in a microsecond. */
-static double gemmepi__memory_rate(const gemmepi_context *context) {
-  return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
-}
-
 /* Bytes that memory moves for an operand. What is written and does not fill sectors of 32 bytes takes it longer, and what is read and
  written in its place twice as long: measured on an H100. */
 static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand) {
@@ -17932,546 +20007,6 @@ static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const
   params.out.data = to;
   return gemmepi__launch_kernel(context, &convert->launch, &params, "a copy of an operand", stream);
 }
-#ifndef GEMMEPI_NO_FORMULA
-/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
- where the formula has reductions. */
-
-#define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
-#define GEMMEPI__FORMULA_FEW_STEPS  4 /* rows that a thread takes */
-#define GEMMEPI__FORMULA_MOST_STEPS 16 /* with reductions over rows, so that fewer states are left */
-
-/* Where v comes from. In elements of its type. */
-typedef struct gemmepi__formula_source {
-  int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
-  int64_t ld, batch_stride;
-  int parts; /* in which it lies, to be added up; 0 is 1 */
-  int64_t part; /* from one to the next, of an item */
-  int applied; /* alpha, beta and C are applied already */
-  int c; /* C's dtype; 0: there is none */
-  int64_t c_ld, c_stride;
-  int c_scale; /* 1: C has a scale */
-  int64_t c_scale_stride;
-  int scale_a, scale_b; /* modes of scales that v is yet to be multiplied by: NONE, TENSOR or OUTER */
-  int64_t scale_a_stride, scale_b_stride;
-  int invariant; /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
-  int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
-} gemmepi__formula_source;
-
-/* What a run of it is given. */
-typedef struct gemmepi__formula_run {
-  const void *value, *c;
-  double alpha, beta;
-  const double *device_alpha, *device_beta; /* instead, where not NULL */
-  int uses_c;
-  void *const *operands; /* by place, D at RESULT; of a NUMBER: to a double on the host */
-  const float *const *scales; /* by place, or NULL */
-  void *const *amax; /* by place, or NULL; set to 0 here */
-  const float *scale_a, *scale_b, *scale_c;
-  void *states; /* workspace of pass.state_bytes */
-} gemmepi__formula_run;
-
-enum { GEMMEPI__ROLE_NONE, GEMMEPI__ROLE_NUMBER, GEMMEPI__ROLE_POINTER, GEMMEPI__ROLE_REDUCTION };
-
-typedef struct gemmepi__formula_pass {
-  gemmepi__launch launch, finish; /* either may be nothing */
-  gemmepi__formula_pass_params params; /* all but pointers and scalars */
-  gemmepi__formula_reduce_params reduce_params; /* likewise */
-  uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
-  uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
-  size_t state_offsets[GEMMEPI__FORMULA_PLACES];
-  size_t state_bytes; /* of workspace */
-  int runs_of, aligned; /* for explain: units that a thread takes at once */
-  double bytes; /* moved */
-} gemmepi__formula_pass;
-
-/* What a plan has of it. */
-typedef struct gemmepi__formula_step {
-  int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
-  gemmepi__slots slots; /* then: the operands of its epilogue */
-  const char *not_inside; /* else: why */
-  gemmepi__formula_pass pass;
-  size_t product_bytes; /* of v in workspace; 0: there is none */
-} gemmepi__formula_step;
-
-/* >>extents */
-
-/* Columns of the wider of a formula's widths, and units of a row. */
-static int64_t gemmepi__formula_columns(const gemmepi__placed_formula *placed) {
-  return placed->formula->has_halves && placed->formula->n_width == GEMMEPI__NARROW ? 2 * placed->columns
-        : placed->columns;
-}
-
-static int64_t gemmepi__formula_units(const gemmepi__placed_formula *placed) {
-  int64_t columns = gemmepi__formula_columns(placed);
-  return placed->formula->has_halves ? columns / 2 : columns;
-}
-
-static int gemmepi__is_reduced(const gemmepi__formula_operand *operand) {
-  return operand->output && operand->used && operand->reduction;
-}
-
-static gemmepi__reduction_op gemmepi__op_of(const gemmepi__formula_operand *operand) {
-  return gemmepi__reductions[operand->reduction].op;
-}
-
-/* Bytes of a state, as formula_reduce.cuh has it. */
-static size_t gemmepi__state_size(const gemmepi__formula *formula, const gemmepi__formula_operand *operand) {
-  size_t number = formula->accumulator == GEMMEPI_F64 ? 8 : 4;
-  switch (gemmepi__op_of(operand)) {
-  case GEMMEPI__REDUCE_SUM:
-    return 8;
-  case GEMMEPI__REDUCE_LOGSUMEXP:
-    return 2 * number;
-  case GEMMEPI__REDUCE_ARGMAX:
-    return number + 8;
-  default:
-    return number;
-  }
-}
-
-/* >>how a kernel takes it */
-
-/* Units that a thread takes at once: eight, or four where a unit has much of its own, for which there are registers. */
-static int gemmepi__formula_run_length(const gemmepi__formula *formula) {
-  int i, numbers = formula->reads_value ? 1 : 0;
-  if (formula->accumulator == GEMMEPI_F64 || formula->node_count > 96)
-    return 4;
-  for (i = 0; i <= GEMMEPI__RESULT; i++)
-    if (formula->operands[i].used && formula->operands[i].kind >= GEMMEPI_PER_COLUMN)
-      numbers += gemmepi__is_reduced(&formula->operands[i]) ? 3 : 1;
-  return numbers * (formula->has_halves ? 2 : 1) <= 8 ? 8 : 4;
-}
-
-static int gemmepi__formula_line_is_aligned(const gemmepi__formula_source *source, int dtype, int run,
-  const gemmepi__kernel_matrix *line) {
-  int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)dtype)->size,
-      unit = size * run < 16 ? size * run : 16;
-  return source->alignment % unit == 0 && line->ld * size % unit == 0 && line->stride * size % unit == 0;
-}
-
-/* Whether members of a unit begin at whole runs. */
-static int gemmepi__members_are_aligned(const gemmepi__placed_formula *placed, int run) {
-  const gemmepi__formula *f = placed->formula;
-  if (!f->has_halves || f->mode == GEMMEPI__EVEN_ODD)
-    return 1;
-  return (f->group ? f->group / 2 : gemmepi__formula_units(placed)) % run == 0;
-}
-
-/* Whether all runs that exist whole may be moved whole. */
-static int gemmepi__formula_is_aligned(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source, int run) {
-  const gemmepi__formula *f = placed->formula;
-  int64_t several = placed->items > 1;
-  gemmepi__kernel_matrix line;
-  int i;
-  line.data = NULL;
-  if (!gemmepi__members_are_aligned(placed, run))
-    return 0;
-  for (i = 0; i <= GEMMEPI__RESULT; i++) {
-    const gemmepi__placed_operand *operand = &placed->operands[i];
-    if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN || gemmepi__is_reduced(&f->operands[i]))
-      continue;
-    line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? operand->ld : 0;
-    line.stride = several * operand->batch_stride;
-    if (operand->column_period % run || !gemmepi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
-      return 0;
-  }
-  line.ld = placed->rows > 1 ? source->ld : 0;
-  line.stride = several * source->batch_stride;
-  if (f->reads_value && source->dtype && (!gemmepi__formula_line_is_aligned(source, source->dtype, run, &line) ||
-    (source->parts > 1 && source->part % run)))
-    return 0;
-  line.ld = placed->rows > 1 ? source->c_ld : 0;
-  line.stride = several * source->c_stride;
-  return !f->reads_value || !source->c || source->applied ||
-     gemmepi__formula_line_is_aligned(source, source->c, run, &line);
-}
-
-/* >>text */
-
-static const char *gemmepi__formula_type(int dtype, int otherwise) {
-  return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : otherwise))->name;
-}
-
-/* Bits of the places that have a scale or an amax. */
-static void gemmepi__append_masks(gemmepi__text *text, const gemmepi__placed_formula *placed) {
-  uint64_t scaled = 0, amax = 0;
-  int i;
-  for (i = 0; i <= GEMMEPI__RESULT; i++) {
-    scaled |= (uint64_t)(placed->operands[i].scale && placed->formula->operands[i].used) << i;
-    amax |= (uint64_t)(placed->operands[i].amax && placed->formula->operands[i].used) << i;
-  }
-  gemmepi__append(text, "#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
-    (unsigned long long)scaled, (unsigned long long)amax);
-}
-
-static void gemmepi__append_source_defines(gemmepi__text *text, const gemmepi__formula *formula,
-  const gemmepi__formula_source *source) {
-  int reads = formula->reads_value;
-  gemmepi__append(text, "#define GEMMEPI_VALUE_TYPE %s\n#define GEMMEPI_HAS_VALUE %d\n",
-    gemmepi__formula_type(source->dtype, formula->accumulator), reads && source->dtype != 0);
-  gemmepi__append(text, "#define GEMMEPI_PARTS %d\n#define GEMMEPI_APPLIED %d\n",
-    reads && source->parts > 1 ? source->parts : 1, !reads || source->applied);
-  gemmepi__append(text, "#define GEMMEPI_C_TYPE %s\n#define GEMMEPI_SCALE_C %d\n",
-    gemmepi__formula_type(source->c, formula->accumulator), source->c_scale != 0);
-  gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", source->scale_a, source->scale_b);
-}
-
-/* All that stands before formula_pass.cu. */
-static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed,
-  const gemmepi__formula_source *source) {
-  const gemmepi__formula *f = placed->formula;
-  int run = gemmepi__formula_run_length(f);
-  int64_t columns = gemmepi__formula_columns(placed);
-  int is_small =
-    placed->rows <= INT_MAX && columns <= INT_MAX && placed->depth <= INT_MAX && placed->items <= INT_MAX;
-  gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n#define GEMMEPI_EXACT %d\n",
-    gemmepi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
-  gemmepi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
-    gemmepi__formula_is_aligned(placed, source, run));
-  gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gemmepi__formula_type(f->d, f->accumulator));
-  if (source->invariant)
-    gemmepi__append(text, GEMMEPI__AS_WRITTEN);
-  gemmepi__append_source_defines(text, f, source);
-  gemmepi__append_masks(text, placed);
-  gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
-    "    return to_acc<GEMMEPI_T>(from_acc<GEMMEPI_RESULT_TYPE>(x));\n}\n");
-  gemmepi__emit_formula(text, f);
-}
-
-/* All that stands before formula_reduce.cu: of formulas with the same reductions it is the same. */
-static void gemmepi__formula_reduce_prologue(gemmepi__text *text, const gemmepi__placed_formula *placed) {
-  const gemmepi__formula *f = placed->formula;
-  uint64_t scaled = 0, amax = 0;
-  int i;
-  gemmepi__append(text, "#define GEMMEPI_T %s\n#define FORMULA_OUTPUTS(X)", gemmepi__formula_type(f->accumulator, 0));
-  for (i = 0; i < f->operand_count; i++) {
-    const gemmepi__formula_operand *o = &f->operands[i];
-    if (!gemmepi__is_reduced(o))
-      continue;
-    gemmepi__append(text, " X(%d, a%d, %s, %d, %s, %s, %d)", i, i, gemmepi__kind_names[o->kind],
-      o->members, gemmepi__formula_type(o->dtype, 0), gemmepi__reductions[o->reduction].name, o->accumulate);
-    scaled |= (uint64_t)(placed->operands[i].scale != 0) << i;
-    amax |= (uint64_t)(placed->operands[i].amax != 0) << i;
-  }
-  gemmepi__append(text, "\n#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
-    (unsigned long long)scaled, (unsigned long long)amax);
-}
-
-/* >>building */
-
-static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i, gemmepi__formula_pass *pass) {
-  const gemmepi__formula_operand *o = &placed->formula->operands[i];
-  const gemmepi__placed_operand *from = &placed->operands[i];
-  gemmepi__formula_place *to = &pass->params.places[i];
-  if (!o->used)
-    return;
-  pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GEMMEPI__ROLE_NUMBER : gemmepi__is_reduced(o)  ? GEMMEPI__ROLE_REDUCTION
-    : GEMMEPI__ROLE_POINTER);
-  pass->scaled[i] = from->scale != 0;
-  if (from->amax)
-    pass->amax[i] = placed->formula->accumulator == GEMMEPI_F64 ? 8 : 4;
-  to->ld = o->kind == GEMMEPI_FULL ? from->ld : 0;
-  to->stride = from->batch_stride;
-  to->row_period = from->row_period;
-  to->column_period = from->column_period;
-  to->scale_stride = from->scale_stride;
-}
-
-static void gemmepi__place_source(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source,
-  gemmepi__formula_pass_params *params) {
-  params->value.ld = source->ld;
-  params->value.stride = source->batch_stride;
-  params->part = source->part;
-  params->c.ld = source->c_ld;
-  params->c.stride = source->c_stride;
-  params->scale_a.stride = source->scale_a_stride;
-  params->scale_b.stride = source->scale_b_stride;
-  params->scale_c.stride = source->c_scale_stride;
-  params->rows = placed->rows;
-  params->units = gemmepi__formula_units(placed);
-  params->columns = gemmepi__formula_columns(placed);
-  params->depth = placed->depth;
-}
-
-static int gemmepi__reduces_rows(const gemmepi__formula *formula) {
-  int i;
-  for (i = 0; i < formula->operand_count; i++)
-    if (gemmepi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
-      return 1;
-  return 0;
-}
-
-/* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
-static gemmepi_status gemmepi__shape_formula_pass(const gemmepi_context *context, const gemmepi__placed_formula *placed, int run,
-  gemmepi__formula_pass *pass) {
-  int64_t chunks = gemmepi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
-  int64_t most =
-    gemmepi__reduces_rows(placed->formula) ? GEMMEPI__FORMULA_MOST_STEPS : GEMMEPI__FORMULA_FEW_STEPS;
-  unsigned threads_x = 1, threads_y;
-  int64_t steps;
-  while (threads_x < 32 && (int64_t)threads_x < chunks)
-    threads_x *= 2;
-  threads_y = GEMMEPI__FORMULA_THREADS / threads_x;
-  column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
-  for (steps = 1;; steps *= 2) {
-    row_tiles = gemmepi__divide_up(placed->rows, threads_y * steps);
-    tiles = gemmepi__times(gemmepi__times(column_tiles, row_tiles), placed->items);
-    if (tiles <= INT_MAX && (steps >= most || tiles < 8 * (int64_t)context->multiprocessors))
-      break;
-    if (steps > INT_MAX / 4)
-      return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
-  }
-  pass->params.row_steps = (int)steps;
-  pass->params.row_tiles = (unsigned)row_tiles;
-  pass->params.column_tiles = (unsigned)column_tiles;
-  pass->launch.blocks = (unsigned)tiles;
-  pass->launch.threads_x = threads_x;
-  pass->launch.threads_y = threads_y;
-  return GEMMEPI_OK;
-}
-
-/* Where the states of a reduction lie, and what is made of them. */
-static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, int i, const gemmepi__formula_pass_params *params,
-  gemmepi__formula_reduction *reduction) {
-  const gemmepi__formula_operand *o = &placed->formula->operands[i];
-  int64_t row_tiles = params->row_tiles, column_tiles = params->column_tiles, items = placed->items;
-  int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
-  reduction->groups = shared ? items > 0 : items;
-  reduction->out_stride = placed->operands[i].batch_stride;
-  reduction->is_along_lines = o->kind != GEMMEPI_PER_COLUMN;
-  reduction->result_step = reduction->line_step = 1;
-  if (o->kind == GEMMEPI_PER_ROW) {
-    reduction->count = placed->rows;
-    reduction->lines = reduction->result_step = column_tiles;
-    reduction->group_step = gemmepi__times(placed->rows, column_tiles);
-    return;
-  }
-  reduction->count = 1;
-  reduction->lines = gemmepi__times(row_tiles, shared ? items : 1);
-  if (o->kind == GEMMEPI_PER_COLUMN)
-    reduction->count = reduction->line_step = params->units * o->members;
-  else
-    reduction->lines = gemmepi__times(reduction->lines, column_tiles);
-  reduction->group_step = gemmepi__times(reduction->lines, reduction->line_step);
-}
-
-/* Threads of a result: one for each four states, a block's at most; where results lie side by side eight, so that a warp reads whole
- sectors. */
-static gemmepi_status gemmepi__share_out_reduction(gemmepi__formula_reduction *reduction, int64_t *blocks) {
-  unsigned most = reduction->is_along_lines ? GEMMEPI__FORMULA_THREADS : 16;
-  int64_t results = gemmepi__times(reduction->groups, reduction->count), mine;
-  reduction->lanes = 1;
-  while (reduction->lanes < most && 4 * (int64_t)reduction->lanes < reduction->lines)
-    reduction->lanes *= 2;
-  mine = gemmepi__divide_up(results, GEMMEPI__FORMULA_THREADS / (int64_t)reduction->lanes);
-  if (*blocks + mine > INT_MAX)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
-  reduction->first_block = (unsigned)*blocks;
-  reduction->blocks = (unsigned)mine;
-  *blocks += mine;
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__lay_out_reductions(const gemmepi__placed_formula *placed, gemmepi__formula_pass *pass) {
-  int64_t blocks = 0, count;
-  int i;
-  for (i = 0; i < placed->formula->operand_count; i++) {
-    gemmepi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
-    gemmepi_status status;
-    size_t bytes;
-    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
-      continue;
-    gemmepi__lay_out_reduction(placed, i, &pass->params, reduction);
-    status = gemmepi__share_out_reduction(reduction, &blocks);
-    if (status)
-      return status;
-    count = gemmepi__times(reduction->groups, reduction->group_step);
-    bytes =
-      gemmepi__bytes_for(count, gemmepi__state_size(placed->formula, &placed->formula->operands[i]));
-    pass->state_offsets[i] = pass->state_bytes;
-    pass->state_bytes += gemmepi__round_up(bytes, 256);
-  }
-  pass->finish.blocks = (unsigned)blocks;
-  pass->finish.threads_x = GEMMEPI__FORMULA_THREADS;
-  pass->finish.threads_y = 1;
-  return GEMMEPI_OK;
-}
-
-/* Its bytes in memory, each read or written once. */
-static double gemmepi__formula_operand_bytes(const gemmepi__placed_formula *placed, int i) {
-  const gemmepi__formula *f = placed->formula;
-  const gemmepi__formula_operand *o = &f->operands[i];
-  const gemmepi__placed_operand *at = &placed->operands[i];
-  double rows = (double)(at->row_period ? at->row_period : placed->rows);
-  double columns = (double)gemmepi__formula_units(placed) * o->members;
-  double count = o->kind == GEMMEPI_FULL         ? rows * columns
-        : o->kind == GEMMEPI_PER_ROW    ? rows
-        : o->kind == GEMMEPI_PER_COLUMN ? columns
-        : 1;
-  if (!o->used || o->kind == GEMMEPI_NUMBER)
-    return 0;
-  if (at->column_period && o->kind == GEMMEPI_FULL)
-    count = rows * (double)at->column_period;
-  return count * (double)gemmepi__dtype((gemmepi_dtype)o->dtype)->size *
-     (at->batch_stride ? (double)placed->items : 1) * (o->accumulate ? 2 : 1);
-}
-
-static double gemmepi__formula_bytes(const gemmepi__placed_formula *placed, const gemmepi__formula_source *source) {
-  const gemmepi__formula *f = placed->formula;
-  double v = (double)placed->rows * (double)placed->columns * (double)placed->items, bytes = 0;
-  int i;
-  for (i = 0; i <= GEMMEPI__RESULT; i++)
-    bytes += gemmepi__formula_operand_bytes(placed, i);
-  if (f->reads_value)
-    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->dtype)->size *
-        (source->parts > 1 ? source->parts : 1);
-  if (f->reads_value && !source->applied)
-    bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->c)->size;
-  return bytes;
-}
-
-/* Long prologues and names are told from each other by a digest of 64 bits. */
-static gemmepi_status gemmepi__get_formula_kernel(gemmepi_context *context, const char *file,
-  const char *entry, const gemmepi__text *prologue, gemmepi__launch *launch) {
-  gemmepi__name_kernel(launch, "%s_%016llx", entry, (unsigned long long)gemmepi__hash(prologue->data, prologue->length));
-  return gemmepi__get_waiting_kernel(context, file, prologue->data, entry, launch);
-}
-
-/* Both prologues, from the allocator, one at a time. */
-static gemmepi_status gemmepi__get_formula_kernels(gemmepi_context *context, const gemmepi__placed_formula *placed,
-  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
-  gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
-  gemmepi_status status = GEMMEPI_OK;
-  char *data;
-  gemmepi__formula_pass_prologue(&counted, placed, source);
-  gemmepi__formula_reduce_prologue(&counted, placed);
-  data = (char *)gemmepi__new(&context->allocator, counted.length + 1);
-  if (!data)
-    return GEMMEPI_OUT_OF_MEMORY;
-  if (pass->launch.blocks) {
-    text = gemmepi__text_in(data, counted.length + 1);
-    gemmepi__formula_pass_prologue(&text, placed, source);
-    status = gemmepi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
-  }
-  if (!status && pass->finish.blocks) {
-    text = gemmepi__text_in(data, counted.length + 1);
-    gemmepi__formula_reduce_prologue(&text, placed);
-    status = gemmepi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text, &pass->finish);
-  }
-  gemmepi__delete(&context->allocator, data);
-  return status;
-}
-
-/* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
-static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context, const gemmepi__placed_formula *placed,
-  const gemmepi__formula_source *source, gemmepi__formula_pass *pass) {
-  gemmepi_status status;
-  int i;
-  memset(pass, 0, sizeof *pass);
-  for (i = 0; i <= GEMMEPI__RESULT; i++)
-    gemmepi__place_operand(placed, i, pass);
-  gemmepi__place_source(placed, source, &pass->params);
-  pass->runs_of = gemmepi__formula_run_length(placed->formula);
-  pass->aligned = gemmepi__formula_is_aligned(placed, source, pass->runs_of);
-  pass->bytes = gemmepi__formula_bytes(placed, source);
-  status = gemmepi__shape_formula_pass(context, placed, pass->runs_of, pass);
-  if (!status)
-    status = gemmepi__lay_out_reductions(placed, pass);
-  return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
-}
-
-/* Microseconds. */
-static double gemmepi__formula_pass_microseconds(const gemmepi_context *context, const gemmepi__placed_formula *placed,
-  const gemmepi__formula_source *source) {
-  double bytes = gemmepi__formula_bytes(placed, source), launches = GEMMEPI__ANOTHER_LAUNCH;
-  int i, run = gemmepi__formula_run_length(placed->formula);
-  for (i = 0; i < placed->formula->operand_count; i++)
-    if (gemmepi__is_reduced(&placed->formula->operands[i]))
-      launches = GEMMEPI__ANOTHER_LAUNCH + GEMMEPI__SUM_LAUNCH;
-  if (!gemmepi__formula_is_aligned(placed, source, run))
-    bytes *= 1.8; /* as the pass of compositions */
-  return launches + bytes / gemmepi__memory_rate(context);
-}
-
-/* >>running */
-
-static void *gemmepi__given(void *const *list, int i) {
-  return list ? list[i] : NULL;
-}
-
-static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context, const gemmepi__formula_pass *pass,
-  const gemmepi__formula_run *run, gemmepi_stream stream) {
-  int i, result = 0;
-  for (i = 0; i < GEMMEPI__FORMULA_PLACES && !result; i++)
-    if (pass->amax[i])
-      result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
-        pass->amax[i], (gemmepi__cu_stream)stream);
-  return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
-}
-
-static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmepi__formula_pass *pass, int i,
-  gemmepi__formula_place *place) {
-  if (pass->roles[i] == GEMMEPI__ROLE_NUMBER)
-    place->number = *(const double *)run->operands[i];
-  else if (pass->roles[i] == GEMMEPI__ROLE_POINTER)
-    place->data = run->operands[i];
-  else if (pass->roles[i] == GEMMEPI__ROLE_REDUCTION)
-    place->data = (char *)run->states + pass->state_offsets[i];
-  place->scale = pass->scaled[i] ? run->scales[i] : NULL;
-  place->amax = pass->amax[i] ? gemmepi__given(run->amax, i) : NULL;
-}
-
-static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__formula_pass_params *params) {
-  memcpy(&params->value.data, &run->value, sizeof(void *));
-  memcpy(&params->c.data, &run->c, sizeof(void *));
-  params->scale_a.data = run->scale_a;
-  params->scale_b.data = run->scale_b;
-  params->scale_c.data = run->scale_c;
-  params->device_alpha = run->device_alpha;
-  params->device_beta = run->device_beta;
-  params->alpha = run->alpha;
-  params->beta = run->beta;
-  params->uses_c = run->uses_c;
-}
-
-static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
-  const gemmepi__formula_run *run, gemmepi_stream stream) {
-  gemmepi__formula_pass_params params = pass->params;
-  gemmepi__formula_reduce_params reduce_params = pass->reduce_params;
-  gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
-  int i;
-  gemmepi__point_source(run, &params);
-  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++) {
-    gemmepi__point_operand(run, pass, i, &params.places[i]);
-    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
-      continue;
-    reduce_params.reductions[i].states = params.places[i].data;
-    reduce_params.reductions[i].out = run->operands[i];
-    reduce_params.reductions[i].scale = params.places[i].scale;
-    reduce_params.reductions[i].amax = params.places[i].amax;
-  }
-  if (!status && pass->launch.function)
-    status = gemmepi__launch_kernel(context, &pass->launch, &params, "the formula", stream);
-  if (!status && pass->finish.function)
-    status =
-      gemmepi__launch_kernel(context, &pass->finish, &reduce_params, "a formula's reductions", stream);
-  return status;
-}
-
-/* >>in words */
-
-/* before: what it does before the formula */
-static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__formula_pass *pass, const char *before) {
-  if (pass->launch.function)
-    gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once\n",
-      pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
-      pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)");
-  if (pass->finish.function)
-    gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
-      pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
-}
-#endif
 /* A way to run a product, as a value: what is enumerated, compared, built and, in words, explained. */
 
 /* How an operand is copied to workspace first. */
@@ -21705,8 +23240,6 @@ static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem)
 
 #ifndef GEMMEPI_NO_HOST
 #endif
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 /* Without a rule it takes every problem, without enumerate it is never chosen. There is nothing to destroy: kernels are the
  context's. */
@@ -22733,7 +24266,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
 
 #ifndef GEMMEPI_NO_FORMULA
 /* The plan of a problem with a formula: inside a kernel, or, where that is not better or cannot be built, v and a pass over it. */
-static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
+static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
   gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
   gemmepi__problem v = gemmepi__problem_of_v(&plan->problem), inside;
@@ -22761,7 +24294,7 @@ static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
-    return gemmepi__build_formula_plan(plan);
+    return gemmepi__build_with_formula(plan);
 #endif
   return gemmepi__choose_on_device(plan, NULL);
 }

@@ -58,6 +58,9 @@
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "problem/elementwise.h"
 #include "problem/nest.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "problem/elementwise_formula.h"
+#endif
 #endif
 
 #include "cuda/driver.h"
@@ -93,7 +96,16 @@
 
 #include "kernels/params.h"
 
+#ifndef GEMMEPI_NO_FORMULA
+#include "elementwise/formula_pass.h"
+#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
+#include "elementwise/reach.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "elementwise/formula_axes.h"
+#include "elementwise/formula_regions.h"
+#include "elementwise/formula.h"
+#endif
 #include "elementwise/loop.h"
 #include "elementwise/sum.h"
 #include "elementwise/scaled.h"
@@ -105,9 +117,6 @@
 #include "product/parts/inside.h"
 #include "product/parts/pass.h"
 #include "product/parts/operand_copy.h"
-#ifndef GEMMEPI_NO_FORMULA
-#include "product/parts/formula_pass.h"
-#endif
 #include "product/candidate.h"
 #include "product/matmul_plan.h"
 #include "product/engines/engines.h"

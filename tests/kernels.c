@@ -6,9 +6,9 @@
    or if the log has a warning. Closes with the registers on sm_90 and 'N passed, N failed, N skipped'; exits with 77 if
    there is no NVRTC. */
 #include "device/compile.h"
+#include "elementwise/formula_pass.h"
 #include "elementwise/plan.h"
 #include "extra.h"
-#include "product/parts/formula_pass.h"
 #include "product/plan.h"
 
 #include <ctype.h>
@@ -1021,7 +1021,7 @@ static void list_invariant(void) {
 /* >>formulas */
 
 #define OPERAND(name, kind, width, dtype, output) \
-    { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0 }
+    { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0, NULL }
 /* Those that are in a formula's text, each as ", NAME" or so; the others are not read. */
 static const gemmepi_operand formula_operands[] = {
     OPERAND("residual", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0),
@@ -1069,8 +1069,21 @@ static void place_formula(const gemmepi__formula *formula, gemmepi__placed_formu
         gemmepi__takes_scale(formula->d);
 }
 
+/* Items of two axes, and every second column of each operand, as element-wise formulas have them; there v is an operand. */
+static const gemmepi__any_strides *any_strides(void) {
+    static gemmepi__any_strides strides;
+    int i;
+    strides.axes = 2;
+    strides.extents[0] = strides.extents[1] = 3;
+    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+        strides.operands[i].column = 2, strides.operands[i].row = 4096;
+        strides.operands[i].items[0] = 1 << 20, strides.operands[i].items[1] = 1 << 25;
+    }
+    return &strides;
+}
+
 static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator, gemmepi_dtype d,
-                        int aligned, int applied) {
+                        int aligned, int applied, int strided) {
     static char prologue[1 << 16];
     gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
     gemmepi_allocator allocator = gemmepi__default_allocator();
@@ -1096,12 +1109,13 @@ static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator
         exit(1);
     }
     place_formula(formula, &placed);
+    placed.strides = strided ? any_strides() : NULL;
     source.dtype = accumulator, source.ld = 1024;
     source.alignment = aligned ? 256 : (int64_t)gemmepi__dtype(d)->size;
     source.applied = applied, source.c = applied ? 0 : (int)d;
     gemmepi__formula_pass_prologue(&text, &placed, &source);
-    snprintf(name, sizeof name, "%s_%s%s%s", row->name, gemmepi__dtype(d)->name, applied ? "" : "_c",
-             aligned ? "" : "_unaligned");
+    snprintf(name, sizeof name, "%s_%s%s%s%s", row->name, gemmepi__dtype(d)->name, applied ? "" : "_c",
+             aligned ? "" : "_unaligned", strided ? "_strided" : "");
     add(&formula_pass, name, prologue);
     text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__formula_reduce_prologue(&text, &placed);
@@ -1116,10 +1130,11 @@ static void list_formulas(void) {
     size_t i;
     few_archs = 1;
     for (i = 0; i < GEMMEPI__COUNT(formula_rows); i++) {
-        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_BF16, 1, 1);
-        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_F32, 0, 0);
-        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_E4M3, 1, 0);
-        add_formula(&formula_rows[i], GEMMEPI_F64, GEMMEPI_F64, 1, 1);
+        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_BF16, 1, 1, 0);
+        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_BF16, 1, 1, 1);
+        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_F32, 0, 0, 0);
+        add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_E4M3, 1, 0, 0);
+        add_formula(&formula_rows[i], GEMMEPI_F64, GEMMEPI_F64, 1, 1, 0);
     }
 }
 

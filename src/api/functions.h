@@ -131,8 +131,8 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, con
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* An element-wise operation: gemmepi_operation has the formulas. args may be NULL, and a tensor whose pointer is NULL there is
-   taken from desc's own data. */
+/* An element-wise operation: gemmepi_operation has the formulas, or desc one of its own. args may be NULL (but where there are NUMBERs),
+   and a tensor whose pointer is NULL there is taken from desc's own data. */
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *args, gemmepi_stream stream);
 #endif
@@ -281,7 +281,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
 /* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
    Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
    formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs to, dtype 0
-   but for gradients of FULL inputs, which have the input's, and strides that are 0. Widths count from the n of the formula that was derived:
+   but for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0. Widths count from the n of the formula that was derived:
    where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
    The names of what is new belong to the library and hold until this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);

@@ -95,7 +95,7 @@
           tensors.dy = dy, tensors.da = dx, tensors.db = dw, tensors.dbias = dbias; // dw is added to
           check(gemmepi_linear(gpu, &layer, &tensors, stream));
           check(gemmepi_linear_backward(gpu, &layer, &tensors, stream));
-   7. Element-wise operations take tensors of any strides, as DLPack and NumPy have them.
+   7. Element-wise operations take tensors of any strides, as DLPack and NumPy have them; gemmepi_elementwise takes formulas, too.
           values.data = y, values.dtype = GEMMEPI_BF16, values.rank = 2, values.shape = shape; // no strides: dense
           check(gemmepi_activation(gpu, GEMMEPI_TANH, NAN, &values, &values, stream)); // in place; NAN: no parameter
    8. Every call that can fail returns a gemmepi_status, and gemmepi_last_error() has the sentence: which field, its value,

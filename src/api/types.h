@@ -458,7 +458,15 @@ typedef enum gemmepi_operation {
    CAST's scales and amax: one number for all (SCALE_TENSOR; NONE stands for it), or one for each row (SCALE_OUTER), 128
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
    are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
-   follow one another. Numbers beyond the last of a line are not written. */
+   follow one another. Numbers beyond the last of a line are not written.
+
+   A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
+   the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
+   twice as many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in
+   both; of an axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows
+   (PER_COLUMN) or both (SCALAR); with 1 in all axes before, they cover all items (but for column_argmax); with more, these have one
+   stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
+   in F32, in F64 where a tensor is, in I32 where y is. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
     gemmepi_epilogue activation;            /* RELU and so on; of a tensor that is split or-ed with GATE_FIRST or not */
@@ -470,6 +478,13 @@ typedef struct gemmepi_elementwise_desc {
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
     size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
+
+    /* In the operation's place: a formula, in the language that stands below, without v. operation, activation, axis, flags and all
+       tensors but y are 0 then. y is D, as wide as what is assigned to it, NULL where the formula does not assign it. NULL: none */
+    const char *formula;
+    const struct gemmepi_operand *operands; /* what it reads and assigns beside y; each but a NUMBER has a tensor */
+    int operand_count;
+    const char *formula_result; /* what it calls y; NULL: "d" */
 } gemmepi_elementwise_desc;
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
@@ -484,6 +499,13 @@ typedef struct gemmepi_elementwise_args {
     void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
+
+    /* Of a formula, as in gemmepi_matmul_args, and y. gemmepi_elementwise takes a pointer that is NULL from the operand's tensor. What no
+       output depends on is not looked at. An output of the kind FULL, or y, may be exactly an input of the kind FULL (pointer, dtype,
+       strides), without periods, that is not read through left, right, even or odd */
+    void *const *operands;
+    const float *const *operand_scales;
+    void *const *operand_amax;
 } gemmepi_elementwise_args;
 
 /* >>layers */
@@ -606,7 +628,8 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
    So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
 
-   Products run formulas (gemmepi_matmul_desc.formula). gemmepi_derive derives them.
+   Products run formulas (gemmepi_matmul_desc.formula), and so do element-wise operations (gemmepi_elementwise_desc.formula), without v.
+   gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */
@@ -640,6 +663,10 @@ typedef struct gemmepi_operand {
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
     gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
+
+    /* Element-wise: where it lies, gemmepi_elementwise_desc says of what shape; dtype is 0 or the tensor's, ld and batch_stride are 0.
+       NULL of a NUMBER, and with products */
+    const gemmepi_tensor *tensor;
 } gemmepi_operand;
 
 /* What gemmepi_derive derives. */

@@ -135,10 +135,6 @@ static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_str
     return status;
 }
 
-static gemmepi_status gemmepi__reserve(gemmepi_context *context, gemmepi_stream stream, size_t size) {
-    return gemmepi__reserve_for(context, stream, gemmepi__key_of_stream(stream), size);
-}
-
 /* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
    function that reserves. */
 static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,

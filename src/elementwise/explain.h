@@ -4,9 +4,27 @@
 
 #include "plan.h"
 
+/* Its kernels, and clearing each amax. */
+static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
+    int launches = 0;
+#ifndef GEMMEPI_NO_FORMULA
+    const gemmepi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
+    int i;
+    if (!pass)
+        return 0;
+    launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+    for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+        launches += pass->amax[i] != 0;
+#else
+    (void)plan;
+#endif
+    return launches;
+}
+
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
-    int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
-                   (plan->scaled.amax.function != NULL) + (plan->scaled.amax_bytes != 0),
+    int launches = gemmepi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
+                   (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
+                   (plan->scaled.amax_bytes != 0),
         i;
     if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
         launches++; /* clearing it */
@@ -16,6 +34,12 @@ static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) 
 }
 
 static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula && plan->formula->pass.launch.function)
+        return plan->formula->pass.launch.name;
+    if (plan->formula && plan->formula->pass.finish.function)
+        return plan->formula->pass.finish.name;
+#endif
     switch (plan->route) {
     case GEMMEPI_ROUTE_CONTIGUOUS:
     case GEMMEPI_ROUTE_STRIDED:
@@ -25,10 +49,18 @@ static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *
     case GEMMEPI_ROUTE_SCALED:
         return plan->scaled.cast.name;
     case GEMMEPI_ROUTE_HOST:
-        return "gemmepi__host_elementwise";
+        return plan->formula ? "gemmepi__host_formula" : "gemmepi__host_elementwise";
     default:
         return "";
     }
+}
+
+static gemmepi_dtype gemmepi__accumulator_of(const gemmepi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula)
+        return (gemmepi_dtype)plan->formula->formula->accumulator;
+#endif
+    return (gemmepi_dtype)plan->task.accumulator;
 }
 
 static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gemmepi_plan_details *details) {
@@ -37,7 +69,7 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
     details->route = plan->route;
     details->route_name = gemmepi__route_names[plan->route];
     snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
-    if (plan->route == GEMMEPI_ROUTE_STRIDED) {
+    if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
         details->tile_m = plan->loop.tile_j;
         details->tile_n = plan->loop.tile_i;
     } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
@@ -46,8 +78,10 @@ static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gem
     }
     details->launches = gemmepi__elementwise_launches(plan);
     details->workspace_size = plan->workspace_size;
-    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->task.accumulator;
-    details->compute = details->accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gemmepi__accumulator_of(plan);
+    details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
+                       : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
+                                                             : GEMMEPI_COMPUTE_F32;
     details->deterministic = details->bit_stable = 1;
 }
 
@@ -82,9 +116,68 @@ static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwis
                                    : "a tensor is not dense or not aligned");
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+static void gemmepi__explain_steps(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
+    const gemmepi__steps *steps = &task->strides.operands[i];
+    int64_t strides[GEMMEPI__MAX_RANK];
+    int d, axis = 0, first = GEMMEPI__MAX_RANK - task->rank;
+    for (d = 0; d < GEMMEPI__MAX_RANK; d++)
+        strides[d] = d == GEMMEPI__COLUMN_AXIS                   ? steps->column
+                     : d == GEMMEPI__ROW_AXIS                    ? steps->row
+                     : task->strides.axes && task->shape[d] != 1 ? steps->items[axis++]
+                                                                 : 0;
+    gemmepi__append_shape(text, task->rank, &strides[first]);
+}
+
+static void gemmepi__explain_formula_operand(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
+    const gemmepi__formula *formula = task->placed.formula;
+    const gemmepi__formula_operand *operand = &formula->operands[i];
+    gemmepi__append(text, "  %s: %s", formula->names + operand->name, gemmepi__kind_names[operand->kind]);
+    if (task->has_tensor[i]) {
+        gemmepi__append(text, ", %s, strides ", gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
+        gemmepi__explain_steps(text, task, i);
+    }
+    gemmepi__append(text, "%s%s%s\n", operand->output ? ", written" : "",
+                    operand->accumulate ? ", added to" : "",
+                    operand->used     ? ""
+                    : operand->output ? ", without an element"
+                                      : ", not read");
+}
+
+static void gemmepi__explain_formula_plan(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
+    const gemmepi__formula_task *task = &plan->formula->task;
+    const gemmepi__formula *formula = plan->formula->formula;
+    int i;
+    gemmepi__append(text, "a formula over ");
+    gemmepi__append_shape(text, task->rank, &task->shape[GEMMEPI__MAX_RANK - task->rank]);
+    gemmepi__append(text, " in %s\n  formula: ", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name);
+    gemmepi__print_formula(text, formula);
+    gemmepi__append(text, "\n");
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        if (i < formula->operand_count || task->has_tensor[i])
+            gemmepi__explain_formula_operand(text, task, i);
+    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+        gemmepi__append(text, "  empty: no output has an element\n");
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        gemmepi__append(text, "  host: plain C\n");
+    gemmepi__explain_formula_pass(text, &plan->formula->pass, "");
+    if (plan->formula->pass.launch.function)
+        gemmepi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
+                        plan->formula->pass.bytes, plan->formula->microseconds);
+    gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
+                    (gemmepi__ull)plan->workspace_size);
+}
+#endif
+
 static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
     const gemmepi__task *task = &plan->task;
     int t, i;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula) {
+        gemmepi__explain_formula_plan(text, plan);
+        return;
+    }
+#endif
     gemmepi__append(text, "%s", gemmepi__operation(task->operation)->name);
     if (gemmepi__operation(task->operation)->has_activation)
         gemmepi__append(text, " %s", gemmepi__activation_name((gemmepi_epilogue)task->activation));

@@ -8,16 +8,14 @@
 #ifndef GEMMEPI_NO_HOST
 #include "../host/elementwise.h"
 #endif
+#ifndef GEMMEPI_NO_FORMULA
+#include "formula.h"
+#endif
+#include "reach.h"
 #include "scaled.h"
 #include "sum.h"
 
 #define GEMMEPI__MAX_SUMS 3 /* da, db and dw */
-
-/* Where a tensor lies, for the checks of each run. */
-typedef struct gemmepi__reach_of {
-    gemmepi__layout layout;
-    int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
-} gemmepi__reach_of;
 
 typedef struct gemmepi__elementwise_plan {
     gemmepi_plan base;
@@ -29,27 +27,14 @@ typedef struct gemmepi__elementwise_plan {
     gemmepi__loop loop;
     gemmepi__scaled_step scaled;
     gemmepi__reach_of reach[GEMMEPI__TENSORS];
+    struct gemmepi__elementwise_formula *formula; /* in the task's place, which is 0 then; NULL: none */
 } gemmepi__elementwise_plan;
 
 /* >>building */
 
-static void gemmepi__take_reach(const gemmepi__task *task, int t, gemmepi__reach_of *reach) {
-    const gemmepi__operand *operand = &task->operands[t];
-    int d;
-    reach->layout = gemmepi__layout_of(task, operand);
-    reach->low = operand->offset;
-    reach->high = operand->offset + reach->layout.size;
-    for (d = 0; d < reach->layout.rank; d++) {
-        int64_t last = (reach->layout.shape[d] - 1) * reach->layout.stride[d];
-        if (reach->layout.shape[d] == 0) {
-            reach->low = reach->high = 0;
-            return;
-        }
-        if (last < 0)
-            reach->low += last;
-        else
-            reach->high += last;
-    }
+static gemmepi__reach_of gemmepi__reach_of_operand(const gemmepi__task *task, int t) {
+    gemmepi__layout layout = gemmepi__layout_of(task, &task->operands[t]);
+    return gemmepi__reach_of_layout(&layout, task->operands[t].offset);
 }
 
 static void gemmepi__need_workspace(gemmepi__elementwise_plan *plan, size_t bytes) {
@@ -62,6 +47,16 @@ static gemmepi_status gemmepi__build_launches(gemmepi__elementwise_plan *plan) {
     gemmepi_status status = GEMMEPI_OK;
     uint32_t others = 0;
     int t;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula) {
+        status = gemmepi__build_formula_launches(plan->base.context, plan->formula);
+        plan->workspace_size = plan->formula->pass.state_bytes;
+        plan->route = plan->formula->pass.finish.blocks ? GEMMEPI_ROUTE_SUM
+                      : plan->formula->is_one_line      ? GEMMEPI_ROUTE_CONTIGUOUS
+                                                        : GEMMEPI_ROUTE_STRIDED;
+        return status;
+    }
+#endif
     if (gemmepi__is_scaled(task)) {
         plan->route = GEMMEPI_ROUTE_SCALED;
         status = gemmepi__build_scaled(plan->base.context, task, &plan->scaled);
@@ -102,6 +97,9 @@ static gemmepi_status gemmepi__build_on_device(gemmepi__elementwise_plan *plan) 
 
 static void gemmepi__destroy_elementwise(gemmepi_plan *destroyed) {
     gemmepi__elementwise_plan *plan = (gemmepi__elementwise_plan *)destroyed;
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__delete_elementwise_formula(&plan->base.context->allocator, plan->formula);
+#endif
     gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -117,7 +115,7 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
     plan->task = *task;
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (gemmepi__task_has(task, t))
-            gemmepi__take_reach(task, t, &plan->reach[t]);
+            plan->reach[t] = gemmepi__reach_of_operand(task, t);
     if (task->is_empty)
         plan->route = GEMMEPI_ROUTE_EMPTY;
     else if (context->is_host)
@@ -131,10 +129,66 @@ static gemmepi_status gemmepi__build_elementwise(gemmepi_context *context, const
     return status;
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+static gemmepi_status gemmepi__choose_for_formula(gemmepi__elementwise_plan *plan) {
+    if (plan->formula->task.is_empty)
+        plan->route = GEMMEPI_ROUTE_EMPTY;
+    else if (plan->base.context->is_host)
+        plan->route = GEMMEPI_ROUTE_HOST;
+    else
+        return gemmepi__build_on_device(plan);
+    return GEMMEPI_OK;
+}
+
+/* formula becomes the plan's, or is freed. */
+static gemmepi_status gemmepi__build_formula_plan(gemmepi_context *context, const gemmepi__formula_task *task,
+                                                  gemmepi__formula *formula,
+                                                  gemmepi__elementwise_plan **result) {
+    gemmepi__elementwise_plan *plan =
+        (gemmepi__elementwise_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+    gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+    if (plan) {
+        plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gemmepi__destroy_elementwise);
+        plan->formula = gemmepi__new_elementwise_formula(&context->allocator, task, formula);
+        if (plan->formula)
+            status = gemmepi__choose_for_formula(plan);
+    }
+    if (!plan || !plan->formula)
+        gemmepi__delete(&context->allocator, formula);
+    if (!status)
+        *result = plan;
+    else if (plan)
+        gemmepi__release_plan(&plan->base);
+    return status;
+}
+
+static gemmepi_status gemmepi__plan_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                            gemmepi__elementwise_plan **plan) {
+    gemmepi__formula_task task;
+    gemmepi__formula *formula;
+    gemmepi_status status =
+        gemmepi__take_formula_task(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &task, &formula);
+    return status ? status : gemmepi__build_formula_plan(context, &task, formula, plan);
+}
+#endif
+
+static gemmepi_status gemmepi__plan_elementwise(gemmepi_context *context,
+                                                const gemmepi_elementwise_desc *desc,
+                                                gemmepi__elementwise_plan **plan) {
+    gemmepi__task task;
+    gemmepi_status status = gemmepi__check_operation(desc);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && desc->formula)
+        return gemmepi__plan_formula(context, desc, plan);
+#endif
+    if (!status)
+        status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
+    return status ? status : gemmepi__build_elementwise(context, &task, plan);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
                                                     const gemmepi_elementwise_desc *desc,
                                                     gemmepi_plan **result) {
-    gemmepi__task task;
     gemmepi__elementwise_plan *plan = NULL;
     gemmepi_status status;
     if (result)
@@ -143,9 +197,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__take_task(desc, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-    if (!status)
-        status = gemmepi__build_elementwise(context, &task, &plan);
+    status = gemmepi__plan_elementwise(context, desc, &plan);
     if (!status)
         *result = &plan->base;
     return status;
@@ -286,6 +338,11 @@ static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
     gemmepi__operation_params operation;
     gemmepi_status status = GEMMEPI_OK;
     int i;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula)
+        return gemmepi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace,
+                                              stream);
+#endif
     if (plan->route == GEMMEPI_ROUTE_SCALED)
         return gemmepi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
     operation.parameter = plan->task.parameter;
@@ -313,7 +370,7 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
         gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
     if (status)
         return status;
-    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+    for (t = 0; t < GEMMEPI__TENSORS; t++) { /* of a formula none: its regions have been looked at */
         uintptr_t base =
             gemmepi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
         if (base && begin < base + (uintptr_t)plan->reach[t].high &&
@@ -364,6 +421,43 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
     return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* pointers: as gemmepi__take_formula_pointers has them. */
+static gemmepi_status gemmepi__run_formula(const gemmepi__elementwise_plan *plan,
+                                           const gemmepi_elementwise_args *args, void *const *pointers,
+                                           int one_shot, gemmepi_stream stream) {
+    const gemmepi__elementwise_formula *own = plan->formula;
+    gemmepi__tensor_regions regions;
+    gemmepi__entry entry;
+    gemmepi_status status =
+        gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+    if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
+        return status;
+    status = gemmepi__check_formula_pointers(&own->task, own->reach, pointers, args, &regions);
+    if (status)
+        return status;
+#ifndef GEMMEPI_NO_HOST
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        return gemmepi__run_formula_on_host(own, args, pointers, &plan->base.context->allocator);
+#endif
+    if (args->workspace && plan->workspace_size)
+        status = gemmepi__check_workspace_of_formula(own->formula, &regions, args->workspace,
+                                                     plan->workspace_size);
+    if (!status)
+        status = gemmepi__enter(plan->base.context, &entry);
+    if (status)
+        return status;
+    if (one_shot || plan->base.context->check_pointers)
+        status = gemmepi__check_reachable(plan->base.context, "workspace", args->workspace);
+    if (!status && (one_shot || plan->base.context->check_pointers))
+        status = gemmepi__check_reach_of_formula(plan->base.context, own->formula, &regions);
+    if (!status)
+        status = gemmepi__launch_elementwise(plan, args, pointers, stream);
+    gemmepi__leave(plan->base.context, &entry);
+    return status;
+}
+#endif
+
 /* one_shot: as gemmepi__run_matmul's. */
 static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *plan,
                                                const gemmepi_elementwise_args *args, int one_shot,
@@ -409,14 +503,22 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
                                                    const gemmepi_elementwise_args *args,
                                                    gemmepi_stream stream) {
+    const gemmepi__elementwise_plan *own = (const gemmepi__elementwise_plan *)plan;
     gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
-    return status ? status
-                  : gemmepi__run_elementwise((const gemmepi__elementwise_plan *)plan, args, 0, stream);
+#ifndef GEMMEPI_NO_FORMULA
+    void *pointers[GEMMEPI__RESULT + 1];
+    if (!status && own->formula) {
+        gemmepi__take_formula_pointers(args, own->formula->formula->operand_count, NULL, pointers);
+        return gemmepi__run_formula(own, args, pointers, 0, stream);
+    }
+#endif
+    return status ? status : gemmepi__run_elementwise(own, args, 0, stream);
 }
 
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan,
                                                    gemmepi_stream stream) {
-    return gemmepi__reserve(plan->base.context, stream, plan->workspace_size);
+    return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_stream(stream),
+                                plan->workspace_size);
 }
 
 /* >>calls that plan by themselves */
@@ -457,6 +559,58 @@ static size_t gemmepi__alignment_of_data(void *const *pointers) {
     return (size_t)(bits & (~bits + 1));
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* The plan that is kept for a task, or a new one, with a reference for the caller. formula is the plan's, or freed. */
+static gemmepi_status gemmepi__get_formula_plan(gemmepi_context *context, const gemmepi__formula_task *task,
+                                                gemmepi__formula *formula, gemmepi_plan **kept) {
+    gemmepi__elementwise_plan *plan;
+    gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+    size_t size;
+    void *key = gemmepi__key_of_formula_task(&context->allocator, task, formula, &size);
+    *kept = key ? gemmepi__find_kept(context, key, size) : NULL;
+    if (!key || *kept)
+        gemmepi__delete(&context->allocator, formula);
+    if (*kept)
+        status = GEMMEPI_OK;
+    else if (key)
+        status = gemmepi__build_formula_plan(context, task, formula, &plan);
+    if (!status && !*kept)
+        *kept = gemmepi__keep(context, key, size, &plan->base);
+    gemmepi__delete(&context->allocator, key);
+    return status;
+}
+
+static gemmepi_status gemmepi__elementwise_by_formula(gemmepi_context *context,
+                                                      const gemmepi_elementwise_desc *desc,
+                                                      const gemmepi_elementwise_args *given,
+                                                      gemmepi_stream stream) {
+    gemmepi_elementwise_args args;
+    gemmepi__formula_task task;
+    gemmepi__formula *formula;
+    gemmepi_plan *kept;
+    void *pointers[GEMMEPI__RESULT + 1];
+    gemmepi_status status = gemmepi__check_beside_elementwise_formula(desc);
+    if (status)
+        return status;
+    memset(&args, 0, sizeof args);
+    if (given)
+        args = *given;
+    gemmepi__take_formula_pointers(&args, desc->operand_count, desc, pointers);
+    status = gemmepi__take_formula_task(&context->allocator, desc,
+                                        gemmepi__alignment_of_formula(desc, pointers), &task, &formula);
+    if (!status)
+        status = gemmepi__get_formula_plan(context, &task, formula, &kept);
+    if (status)
+        return status;
+    if (!args.workspace)
+        status = gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)kept, stream);
+    if (!status)
+        status = gemmepi__run_formula((const gemmepi__elementwise_plan *)kept, &args, pointers, 1, stream);
+    gemmepi__release_plan(kept);
+    return status;
+}
+#endif
+
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *given, gemmepi_stream stream) {
     gemmepi_elementwise_args args;
@@ -472,6 +626,10 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
     status = gemmepi__check_operation(desc);
     if (status)
         return status;
+#ifndef GEMMEPI_NO_FORMULA
+    if (desc->formula)
+        return gemmepi__elementwise_by_formula(context, desc, given, stream);
+#endif
     args = gemmepi__filled_args(desc, given);
     gemmepi__take_pointers_of(&args, pointers);
     status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);

@@ -14,6 +14,7 @@ typedef struct gemmepi__adjoint {
 
 typedef struct gemmepi__derivation {
     gemmepi__formula_desc desc;
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]; /* the caller's, with their tensors' dtypes */
     gemmepi__graph graph;
     gemmepi__parser parser;
     gemmepi__printer printer;
@@ -119,6 +120,19 @@ static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivatio
     return GEMMEPI_OK;
 }
 
+/* Where count or pointer are bad nothing is taken, which parsing refuses. */
+static void gemmepi__take_operands_to_derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+    int i;
+    for (i = 0; desc->operands && i < desc->operand_count && desc->operand_count <= GEMMEPI__FORMULA_OPERANDS;
+         i++) {
+        gemmepi_operand *operand = &d->operands[i];
+        *operand = desc->operands[i];
+        if (operand->tensor && !operand->dtype)
+            operand->dtype = operand->tensor->dtype ? operand->tensor->dtype : GEMMEPI_F32;
+        d->desc.operands = d->operands;
+    }
+}
+
 static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
     gemmepi_status status;
     int i;
@@ -127,8 +141,9 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
     d->desc.operand_count = desc->operand_count;
     d->desc.value = desc->value;
     d->desc.accumulator = GEMMEPI_F32;
+    gemmepi__take_operands_to_derive(d, desc);
     for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
-        if (desc->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
+        if (d->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
             d->desc.accumulator = GEMMEPI_F64;
     d->desc.d = d->desc.accumulator;
     status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
@@ -586,7 +601,7 @@ static void gemmepi__list_gradient(gemmepi__operand_list *list, const gemmepi__d
     operand.output = 1;
     if (of) {
         operand.width = of->width;
-        operand.dtype = of->kind == GEMMEPI_FULL ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
+        operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
     }
     gemmepi__list_operand(list, &operand);
 }

@@ -148,11 +148,11 @@ static gemmepi_status gemmepi__check_type_of_operand(const gemmepi__formula_desc
         if (accepted >> dtype & 1)
             gemmepi__append(&text, "%s%s", text.length ? ", " : "",
                             gemmepi__dtype((gemmepi_dtype)dtype)->name);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d].dtype (of %s) is %s (%d); accepted here: %s", i, operand->name,
-                         gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name
-                                                                 : "no gemmepi_dtype",
-                         (int)operand->dtype, names);
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
+        operand->tensor ? "tensor." : "", operand->name,
+        gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype",
+        (int)operand->dtype, names);
 }
 
 /* What a field of an operand must not be, and what is accepted. */

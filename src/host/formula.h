@@ -1,5 +1,6 @@
-/* Products with a formula in plain C: v as any product's, then the formula a unit at a time in double, each output rounded once. Nothing is
-   as large as a matrix or a row. Column reductions have a walk of their own, ahead of the one that writes what is read in place. */
+/* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
+   in double, each output rounded once. Nothing is as large as a matrix or a row. Column reductions have a walk of their own, ahead of the
+   one that writes what is read in place. */
 #ifndef GEMMEPI_HOST_FORMULA_H
 #define GEMMEPI_HOST_FORMULA_H
 
@@ -20,7 +21,7 @@ enum {
 }; /* of an output: by rows of a tile, or by columns of both halves */
 
 typedef struct gemmepi__host_formula {
-    const gemmepi__problem *problem;
+    const gemmepi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
     const gemmepi__arguments *arguments;
     const gemmepi__formula *formula;
     const gemmepi__placed_formula *placed;
@@ -96,6 +97,18 @@ static int64_t gemmepi__folded(int64_t index, int64_t period) {
     return period ? index % period : index;
 }
 
+static int64_t gemmepi__place_by_strides(const gemmepi__any_strides *strides, int o, int64_t item,
+                                         int64_t row, int64_t column) {
+    const gemmepi__steps *steps = &strides->operands[o];
+    int64_t at = row * steps->row + column * steps->column;
+    int d;
+    for (d = (int)strides->axes - 1; d >= 0; d--) {
+        at += item % strides->extents[d] * steps->items[d];
+        item /= strides->extents[d];
+    }
+    return at;
+}
+
 /* Where an operand's element lies. */
 static int64_t gemmepi__place_of(const gemmepi__host_formula *h, int o, int64_t item, int64_t row,
                                  int64_t column) {
@@ -103,6 +116,8 @@ static int64_t gemmepi__place_of(const gemmepi__host_formula *h, int o, int64_t 
     int kind = h->formula->operands[o].kind;
     row = gemmepi__folded(row, place->row_period);
     column = gemmepi__folded(column, place->column_period);
+    if (h->placed->strides)
+        return gemmepi__place_by_strides(h->placed->strides, o, item, row, column);
     return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column
                                          : kind == GEMMEPI_PER_ROW    ? row
                                          : kind == GEMMEPI_PER_COLUMN ? column
@@ -176,8 +191,9 @@ static void gemmepi__fill_tile(gemmepi__host_formula *h, int64_t item, int64_t r
 static void gemmepi__write_output(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
                                   double value) {
     int is_d = o == GEMMEPI__RESULT, dtype = h->formula->operands[o].dtype;
-    double scale = !is_d ? gemmepi__scale_of_operand(h, o)
-                         : gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
+    double scale = !is_d         ? gemmepi__scale_of_operand(h, o)
+                   : !h->problem ? 1
+                                 : gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
     double scaled = h->placed->operands[o].scale ? value * scale : value;
     void *base = is_d ? h->arguments->pointers[GEMMEPI__D] : h->arguments->operands[o];
     gemmepi__host_amax(&h->amax[o], 1, &value);
@@ -333,10 +349,11 @@ static int gemmepi__has_outputs(const gemmepi__formula *formula, int of_columns)
     return 0;
 }
 
-static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
-                                                const gemmepi__arguments *arguments,
-                                                const gemmepi_allocator *allocator) {
-    const gemmepi__placed_formula *placed = &problem->formula->placed;
+/* problem NULL: without v. Of arguments D's pointer, and all of the formula. */
+static gemmepi_status gemmepi__host_formula_over(const gemmepi__problem *problem,
+                                                 const gemmepi__placed_formula *placed,
+                                                 const gemmepi__arguments *arguments,
+                                                 const gemmepi_allocator *allocator) {
     size_t nodes = (size_t)placed->formula->node_count;
     gemmepi__host_formula *h =
         (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(gemmepi__estimate));
@@ -360,10 +377,16 @@ static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
     for (o = 0; o < h->formula->operand_count; o++)
         if (placed->operands[o].amax && h->has_amax[o])
             gemmepi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
-    if (h->has_amax[GEMMEPI__RESULT])
+    if (problem && h->has_amax[GEMMEPI__RESULT])
         gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, h->amax[GEMMEPI__RESULT]);
     gemmepi__delete(allocator, h);
     return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
+                                                const gemmepi__arguments *arguments,
+                                                const gemmepi_allocator *allocator) {
+    return gemmepi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
 }
 
 #endif

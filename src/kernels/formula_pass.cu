@@ -10,6 +10,8 @@
 //     GEMMEPI_RESULT_TYPE  of D
 //     GEMMEPI_C_TYPE       GEMMEPI_APPLIED 1: alpha is 1 and there is no C, known beforehand
 //     GEMMEPI_SCALE_A, _B  modes of scales that v is yet to be multiplied by. GEMMEPI_SCALE_C: whether C has one
+//     GEMMEPI_STRIDED      1: operands have any strides; items have GEMMEPI_ITEM_AXES axes, and GEMMEPI_STEPPED a bit for each operand, by its
+//                          place, whose columns are not side by side. There is no v then
 //     GEMMEPI_SCALED       a bit for each operand, by its place, that has a scale; GEMMEPI_AMAX one for each that has an amax
 #include "formula_run.cuh"
 #include "activation.cuh"
@@ -72,7 +74,8 @@ __device__ inline void load_matrix(const gemmepi__kernel_matrix &matrix, long lo
                                    T (&x)[FORMULA_VALUE][UNITS]) {
     Words<Type, UNITS> words[FORMULA_VALUE];
     T values[FORMULA_VALUE][UNITS];
-    load_run<FORMULA_VALUE, false>((const Type *)matrix.data + part + place.item * matrix.stride + place.row * matrix.ld, 0, units, place, words);
+    load_run<FORMULA_VALUE, false, false>((const Type *)matrix.data + part + place.item * matrix.stride + place.row * matrix.ld, 0, 1, units, place,
+                                          words);
 #pragma unroll
     for (int piece = 0; piece < FORMULA_VALUE; piece++)
         words_to_acc(words[piece], values[piece]);
@@ -138,7 +141,8 @@ template <int Number, int Members, class Type> struct Stored {
             for (int i = 0; i < Members * UNITS; i++)
                 row[i / UNITS][i % UNITS] = times(row[i / UNITS][i % UNITS], (T)to.scale[place.item * to.scale_stride]);
         if (place.valid)
-            store_units<Members>((Type *)to.data + place.item * to.stride + place.row * to.ld, p.units, place, row);
+            store_units<Members, IS_STEPPED<Number>>((Type *)to.data + item_start<Number>(p, place) + place.row * to.ld, column_step<Number>(place),
+                                                     p.units, place, row);
     }
     __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long, Scratch &) {
         if constexpr (HAS_AMAX)
@@ -341,7 +345,8 @@ __device__ inline void compute(const gemmepi__formula_pass_params &p, const Plac
 #define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates)         outputs.name.finish_row(params, place, column_tile);
 #define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)      outputs.name.finish(params, place, row_tile, scratch.name);
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMMEPI_PARAMS gemmepi__formula_pass_params params) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMMEPI_PARAMS Params all) {
+    const gemmepi__formula_pass_params &params = pass_of(all);
     after_launches_before();
     u32 row_tile = blockIdx.x / params.column_tiles, item = row_tile / params.row_tiles; // of rows of all items
     u32 column_tile = blockIdx.x - row_tile * params.column_tiles;
@@ -350,6 +355,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMME
     int valid = unit >= params.units ? 0 : params.units - unit >= UNITS ? UNITS : (int)(params.units - unit);
     Place place = {item, 0, unit, valid};
     __shared__ Scratch scratch;
+    find_item(all, place);
     Inputs inputs;
     Outputs outputs;
     (void)inputs; // there may be none

@@ -22,7 +22,7 @@ template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
 __device__ inline void store_reduction(const gemmepi__formula_reduction &p, long long at, const S &state) {
     Type *out = (Type *)p.out + at;
     if constexpr (SAME<Type, I32>) {
-        *out = (I32)state.low; // of the column
+        *out = state.column() == ~0ull ? 0 : (I32)state.low;
     } else {
         double result = state.result();
         if (Accumulates)
@@ -48,7 +48,7 @@ __device__ inline void finish_reduction(const gemmepi__formula_reduction &p) {
             state.join(states[line * p.line_step]);
     join_threads(state, lane, p.lanes, p.is_along_lines ? 1 : results);
     if (lane == 0 && group < p.groups)
-        store_reduction<S, Type, Accumulates, Is_scaled, Has_amax>(p, group * p.out_stride + at, state);
+        store_reduction<S, Type, Accumulates, Is_scaled, Has_amax>(p, group * p.out_stride + at * p.out_step, state);
 }
 
 #define FINISH(place, name, kind_, members, type, reduction_, accumulates)                                                  \

@@ -127,7 +127,7 @@ template <class A> __device__ inline void join_lanes(Logsumexp<A> &state, u32 la
     state = joined;
 }
 
-// The lowest column of the largest number, or row where it is of a column; NaN is above all. -1: of no columns.
+// The lowest column, or row, of the largest number; NaN is above all. -1: of none.
 template <class A> struct Argmax {
     A at;
     u32 low, high; // of the column

@@ -13,7 +13,58 @@ constexpr bool ALTERNATES = FORMULA_HALVES == 2;
 struct Place {
     long long item, row, unit;
     int valid; // units that exist, none where the row does not
+#if GEMMEPI_STRIDED
+    const gemmepi__formula_strides *strides;
+    long long index[GEMMEPI_ITEM_AXES]; // of the item, from the innermost axis on
+#endif
 };
+
+#if GEMMEPI_STRIDED
+typedef gemmepi__strided_formula_params Params;
+__device__ inline const gemmepi__formula_pass_params &pass_of(const Params &params) {
+    return params.pass;
+}
+__device__ inline void find_item(const Params &params, Place &place) {
+    u32 rest = (u32)place.item;
+    place.strides = &params.strides;
+#pragma unroll
+    for (int axis = 0; axis < GEMMEPI_ITEM_AXES - 1; axis++) {
+        u32 extent = (u32)params.strides.extents[axis];
+        place.index[axis] = rest % extent;
+        rest /= extent;
+    }
+    place.index[GEMMEPI_ITEM_AXES - 1] = rest;
+}
+#else
+typedef gemmepi__formula_pass_params Params;
+__device__ inline const gemmepi__formula_pass_params &pass_of(const Params &params) {
+    return params;
+}
+__device__ inline void find_item(const Params &, Place &) {}
+#endif
+
+// Where the item of an operand begins.
+template <int Number> __device__ inline long long item_start(const gemmepi__formula_pass_params &p, const Place &place) {
+#if GEMMEPI_STRIDED
+    long long start = place.index[0] * p.places[Number].stride;
+#pragma unroll
+    for (int axis = 1; axis < GEMMEPI_ITEM_AXES; axis++)
+        start += place.index[axis] * place.strides->steps[Number].items[axis - 1];
+    return start;
+#else
+    return place.item * p.places[Number].stride;
+#endif
+}
+
+// From one column of an operand to the next.
+template <int Number> constexpr bool IS_STEPPED = (GEMMEPI_STEPPED >> Number & 1) != 0;
+template <int Number> __device__ inline long long column_step(const Place &place) {
+#if GEMMEPI_STRIDED
+    if (IS_STEPPED<Number>)
+        return place.strides->steps[Number].column;
+#endif
+    return 1;
+}
 
 // The column of a unit's member.
 template <int Members> __device__ inline long long column_of(long long units, long long unit, int member) {
@@ -48,10 +99,11 @@ template <int Members> __device__ inline long long column_of_piece(long long uni
     return Members == 2 && ALTERNATES ? 2 * unit + piece * UNITS : column_of<Members>(units, unit, piece);
 }
 
-template <int Members, bool Is_periodic, class Type>
-__device__ inline void load_run(const Type *line, long long period, long long units, const Place &place,
+// step: from one column to the next; 1 but where Is_stepped.
+template <int Members, bool Is_periodic, bool Is_stepped, class Type>
+__device__ inline void load_run(const Type *line, long long period, long long step, long long units, const Place &place,
                                 Words<Type, UNITS> (&to)[Members]) {
-    if (ALIGNED && place.valid == UNITS) {
+    if (ALIGNED && !Is_stepped && place.valid == UNITS) {
 #pragma unroll
         for (int piece = 0; piece < Members; piece++) {
             long long column = column_of_piece<Members>(units, place.unit, piece);
@@ -67,14 +119,14 @@ __device__ inline void load_run(const Type *line, long long period, long long un
             int at = piece * UNITS + i, unit = Members == 1 ? at : unit_at(at);
             long long column = column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at));
             if (unit < place.valid)
-                run.at[i] = line[Is_periodic ? within(column, period) : column];
+                run.at[i] = line[(Is_periodic ? within(column, period) : column) * step];
         }
         to[piece] = words_of(run);
     }
 }
 
-template <int Members, class Type>
-__device__ inline void store_units(Type *line, long long units, const Place &place, const T (&x)[Members][UNITS]) {
+template <int Members, bool Is_stepped, class Type>
+__device__ inline void store_units(Type *line, long long step, long long units, const Place &place, const T (&x)[Members][UNITS]) {
 #pragma unroll
     for (int piece = 0; piece < Members; piece++) {
         T values[UNITS];
@@ -84,7 +136,7 @@ __device__ inline void store_units(Type *line, long long units, const Place &pla
             values[i] = Members == 1 ? x[0][i] : x[member_at(at) % Members][unit_at(at) % UNITS];
         }
         Run<Type, UNITS> run = run_from_acc<Type>(values);
-        if (ALIGNED && place.valid == UNITS) {
+        if (ALIGNED && !Is_stepped && place.valid == UNITS) {
             *reinterpret_cast<Words<Type, UNITS> *>(line + column_of_piece<Members>(units, place.unit, piece)) = words_of(run);
             continue;
         }
@@ -92,7 +144,7 @@ __device__ inline void store_units(Type *line, long long units, const Place &pla
         for (int i = 0; i < UNITS; i++) {
             int at = piece * UNITS + i, unit = Members == 1 ? at : unit_at(at);
             if (unit < place.valid)
-                line[column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at))] = run.at[i];
+                line[column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at)) * step] = run.at[i];
         }
     }
 }
@@ -133,8 +185,8 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
 
     __device__ void load_line(const gemmepi__formula_pass_params &p, const Place &place, long long row) {
         const gemmepi__formula_place &operand = p.places[Number];
-        load_run<Members, (Periods & 2) != 0>((const Type *)operand.data + place.item * operand.stride + row * operand.ld, operand.column_period,
-                                         p.units, place, runs.at);
+        load_run<Members, (Periods & 2) != 0, IS_STEPPED<Number>>((const Type *)operand.data + item_start<Number>(p, place) + row * operand.ld,
+                                                             operand.column_period, column_step<Number>(place), p.units, place, runs.at);
     }
     // Once for all rows: place.row is not looked at.
     __device__ void begin(const gemmepi__formula_pass_params &p, const Place &place) {
@@ -146,7 +198,7 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
         if constexpr (Kind == kind::NUMBER)
             one = (T)operand.number;
         if constexpr (Kind == kind::SCALAR)
-            one = scaled(read_as(((const Type *)operand.data)[place.item * operand.stride]));
+            one = scaled(read_as(((const Type *)operand.data)[item_start<Number>(p, place)]));
     }
     __device__ void load(const gemmepi__formula_pass_params &p, const Place &place) {
         const gemmepi__formula_place &operand = p.places[Number];
@@ -154,7 +206,7 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
         if constexpr (Kind == kind::FULL)
             load_line(p, place, row);
         if constexpr (Kind == kind::PER_ROW)
-            one = place.valid ? scaled(read_as(((const Type *)operand.data)[place.item * operand.stride + row])) : Read<Type>(0);
+            one = place.valid ? scaled(read_as(((const Type *)operand.data)[item_start<Number>(p, place) + row * operand.ld])) : Read<Type>(0);
     }
     __device__ Read<Type> scaled(Read<Type> x) const {
         if constexpr (IS_SCALED)

@@ -153,6 +153,24 @@ typedef struct gemmepi__formula_pass_params {
     gemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];
 } gemmepi__formula_pass_params;
 
+/* formula_pass.cu with GEMMEPI_STRIDED: items have up to five axes. Of an operand, in elements: from one column to the next, and to the next
+   item of each axis but the innermost, whose step is the place's stride. */
+#define GEMMEPI__FORMULA_OUTER_AXES 4
+
+typedef struct gemmepi__formula_steps {
+    long long column, items[GEMMEPI__FORMULA_OUTER_AXES];
+} gemmepi__formula_steps;
+
+typedef struct gemmepi__formula_strides {
+    long long extents[GEMMEPI__FORMULA_OUTER_AXES]; /* of the axes of items, from the innermost on; 1 where there is none */
+    gemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_strides;
+
+typedef struct gemmepi__strided_formula_params {
+    gemmepi__formula_pass_params pass;
+    gemmepi__formula_strides strides;
+} gemmepi__strided_formula_params;
+
 /* formula_reduce.cu: `count` results of each of `groups`, each of `lines` states, some of which a thread takes. A result's first state
    is group * group_step + result * result_step, the next ones line_step on. */
 typedef struct gemmepi__formula_reduction {
@@ -162,7 +180,7 @@ typedef struct gemmepi__formula_reduction {
     void *amax;
     long long groups, count, lines;
     long long group_step, result_step, line_step;
-    long long out_stride;         /* from one group to the next */
+    long long out_stride, out_step; /* from one group to the next, and from one result */
     unsigned first_block, blocks; /* that are for these results */
     unsigned lanes;               /* threads of a result, a power of two */
     int is_along_lines;           /* 1: threads side by side take states of one result, else of several */

@@ -207,16 +207,14 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+static int gemmepi__type_of_tensor(const gemmepi_tensor *tensor) {
+    return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
+}
+
+/* All but whether its dtype, which is known, is accepted. */
+static gemmepi_status gemmepi__check_layout(const gemmepi_tensor *tensor, const char *name) {
     int64_t stride[GEMMEPI__MAX_RANK], count = 1;
-    int dtype = tensor->dtype ? (int)tensor->dtype : GEMMEPI_F32, d;
-    if (!gemmepi__is_float(dtype))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name,
-            dtype,
-            gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
-                                                   : "no gemmepi_dtype");
+    int dtype = gemmepi__type_of_tensor(tensor), d;
     if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name,
                              tensor->rank,
@@ -240,6 +238,17 @@ static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const 
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
     gemmepi__take_strides(tensor, stride);
     return gemmepi__check_range(tensor, name, stride);
+}
+
+static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+    int dtype = gemmepi__type_of_tensor(tensor);
+    if (gemmepi__is_float(dtype))
+        return gemmepi__check_layout(tensor, name);
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
+        gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
+                                               : "no gemmepi_dtype");
 }
 
 /* >>the shape of the operation */
@@ -515,11 +524,35 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
 
 /* What tells garbage from a desc, before a pointer of it is followed. */
 static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *desc) {
+    const char *other;
     if (!desc)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    other = desc->formula          ? "formula"
+            : desc->operands       ? "operands"
+            : desc->operand_count  ? "operand_count"
+            : desc->formula_result ? "formula_result"
+                                   : NULL;
+    if (other && (desc->operation || !desc->formula))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            desc->operation
+                ? "desc.%s is given beside desc.operation, which is %d; a formula takes its place: "
+                  "leave one of them 0%s"
+                : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
+            other, (int)desc->operation, GEMMEPI__UNINITIALISED);
+#ifdef GEMMEPI_NO_FORMULA
+    if (desc->formula)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.formula is given, but formulas are left out of this build "
+                             "(GEMMEPI_NO_FORMULA)");
+#else
+    if (desc->formula)
+        return GEMMEPI_OK;
+#endif
     if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
         return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST)%s",
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
             (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
     if (desc->has_parameter != 0 && desc->has_parameter != 1)
         return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
@@ -584,7 +617,7 @@ static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task,
 static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_elementwise_desc *desc,
                                             const gemmepi_tensor *tensor, int t, int halved) {
     gemmepi__operand *operand = &task->operands[t];
-    operand->dtype = (int32_t)(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+    operand->dtype = gemmepi__type_of_tensor(tensor);
     operand->pointer = t;
     operand->offset = (int64_t)tensor->offset;
     if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)

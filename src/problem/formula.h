@@ -24,15 +24,15 @@ static void gemmepi__delete_formula(const gemmepi_allocator *allocator, gemmepi_
     gemmepi__delete(allocator, kept);
 }
 
-static void gemmepi__note_halves(gemmepi__kept_formula *kept) {
-    const gemmepi__formula *formula = kept->placed.formula;
+/* Which inputs are read through left, right, even or odd. */
+static void gemmepi__note_halves(const gemmepi__formula *formula, uint8_t *is_halved) {
     uint8_t below[GEMMEPI__GRAPH_NODES] = {0};
     int i, a;
     for (i = formula->node_count - 1; i >= 0; i--) {
         const gemmepi__node *node = &formula->nodes[i];
         int halves = below[i] || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND;
         if (below[i] && node->op == GEMMEPI__OP_OPERAND)
-            kept->is_halved[node->place] = 1;
+            is_halved[node->place] = 1;
         for (a = 0; a < 3 && halves; a++)
             if (node->args[a] >= 0)
                 below[node->args[a]] = 1;
@@ -65,7 +65,7 @@ static gemmepi_status gemmepi__make_formula(const gemmepi_allocator *allocator,
         return GEMMEPI_OUT_OF_MEMORY;
     }
     kept->placed.formula = kept->owned = formula;
-    gemmepi__note_halves(kept);
+    gemmepi__note_halves(formula, kept->is_halved);
     *result = kept;
     return GEMMEPI_OK;
 }
@@ -124,6 +124,12 @@ static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept
     gemmepi__view *view = &kept->views[i];
     char name[32];
     gemmepi_status status;
+    if (given->tensor)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
+            "leave it NULL, and say how the operand lies by ld and batch_stride",
+            i, given->name);
     if (operand->kind == GEMMEPI_NUMBER)
         return GEMMEPI_OK;
     place->row_period = formula->exchanged ? given->column_period : given->row_period;

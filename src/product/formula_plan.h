@@ -5,7 +5,7 @@
 #define GEMMEPI_PRODUCT_FORMULA_PLAN_H
 
 #include "choose.h"
-#include "parts/formula_pass.h"
+#include "../elementwise/formula_pass.h"
 
 /* >>building */
 

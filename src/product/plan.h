@@ -177,7 +177,7 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
 
 #ifndef GEMMEPI_NO_FORMULA
 /* The plan of a problem with a formula: inside a kernel, or, where that is not better or cannot be built, v and a pass over it. */
-static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
+static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
     gemmepi_context *context = plan->base.context;
     gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
     gemmepi__problem v = gemmepi__problem_of_v(&plan->problem), inside;
@@ -205,7 +205,7 @@ static gemmepi_status gemmepi__build_formula_plan(gemmepi__matmul_plan *plan) {
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
-        return gemmepi__build_formula_plan(plan);
+        return gemmepi__build_with_formula(plan);
 #endif
     return gemmepi__choose_on_device(plan, NULL);
 }

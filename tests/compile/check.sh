@@ -13,7 +13,7 @@ rooms_below() {
     cuda) echo api base cuda ;;
     device) echo api base cuda device ;;
     host) echo api base numbers formula kernels problem host ;;
-    elementwise) echo api base numbers problem cuda device host kernels elementwise ;;
+    elementwise) echo api base numbers formula problem cuda device host kernels elementwise ;;
     product) echo api base numbers formula problem cuda device host kernels elementwise product ;;
     linear) echo api base numbers problem cuda device host kernels elementwise product linear ;;
     plans) echo api base numbers problem cuda device host kernels elementwise product linear plans ;;

@@ -362,6 +362,34 @@ static int products_are_right(gemmepi_context *context) {
     return d[0] > 13.5f && d[0] < 14.5f && details.route == GEMMEPI_ROUTE_HOST;
 }
 
+#ifndef GEMMEPI_NO_ELEMENTWISE
+static int formulas_over_tensors_are_right(gemmepi_context *context) {
+    float x[1] = {3}, y[1] = {0};
+    gemmepi_tensor from, to;
+    gemmepi_operand operand;
+    gemmepi_elementwise_desc desc;
+    memset(&from, 0, sizeof from);
+    memset(&to, 0, sizeof to);
+    memset(&operand, 0, sizeof operand);
+    memset(&desc, 0, sizeof desc);
+    from.data = x;
+    to.data = y;
+    operand.name = "x";
+    operand.kind = GEMMEPI_SCALAR;
+    operand.tensor = &from;
+    desc.formula = "d = x * x";
+    desc.operands = &operand;
+    desc.operand_count = 1;
+    desc.y = &to;
+#ifdef GEMMEPI_NO_FORMULA
+    return gemmepi_elementwise(context, &desc, NULL, NULL) == GEMMEPI_UNSUPPORTED && x[0] > y[0] &&
+           strstr(gemmepi_last_error(), "GEMMEPI_NO_FORMULA");
+#else
+    return !fails(gemmepi_elementwise(context, &desc, NULL, NULL)) && y[0] > 8.5f && y[0] < 9.5f;
+#endif
+}
+#endif
+
 static int formulas_are_right(gemmepi_context *context) {
     float a[3] = {1, 2, 3}, d[1] = {0};
     gemmepi_matmul_desc desc;
@@ -392,6 +420,9 @@ int main(void) {
         return 1;
     right = products_are_right(context) && layers_are_right(context) && operations_are_right(context) &&
             formulas_are_right(context);
+#ifndef GEMMEPI_NO_ELEMENTWISE
+    right = right && formulas_over_tensors_are_right(context);
+#endif
     gemmepi_destroy(context);
     return !right;
 }

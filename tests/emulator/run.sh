@@ -36,6 +36,8 @@ TEST_SHARE=99 80 products/formula
 90 products/fuzz 24 1
 90 linear/fuzz 10 1
 90 elementwise/fuzz 60 1
+90 elementwise/formula 1 1
+80 elementwise/formula 1 2
 80 gpu/operands
 80 products/fuzz 16 2
 75 products/fuzz 12 3

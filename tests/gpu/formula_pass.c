@@ -4,7 +4,7 @@
 #include "../unit/formula_cases.h"
 #include "device/destroy.h"
 #include "device/memory.h"
-#include "product/parts/formula_pass.h"
+#include "elementwise/formula_pass.h"
 
 static gemmepi_context *gpu;
 static int asked_count;
@@ -558,7 +558,7 @@ static void finish_gathered(const layout_case *c, int op, gathered *g) {
             g->value += log(g->sum);
         g->bound += 32 * unit + unit * (fabs(g->value) <= DBL_MAX ? fabs(g->value) : 0);
     } else if (g->count == 0) {
-        g->value = op == GEMMEPI__REDUCE_ARGMAX ? -1 : -HUGE_VAL;
+        g->value = op == GEMMEPI__REDUCE_ARGMAX ? 0 : -HUGE_VAL;
     }
     if (g->is_doubtful)
         g->bound = HUGE_VAL;
@@ -615,7 +615,7 @@ static void check_output(const layout_case *c, const char *before, const char *g
                 snprintf(where, sizeof where, "[%d, %d, %d]", (int)item, (int)line, (int)column);
                 if (op == GEMMEPI__REDUCE_ARGMAX) {
                     CHECK(g->bound > 0 ? read >= 0 && read < 2 * (double)c->placed.columns
-                                       : read == (double)(g->count ? g->column : -1),
+                                       : read == (double)(g->count ? g->column : 0),
                           "%s: argmax %s is %g, not %d", c->text, where, read, (int)g->column);
                     continue;
                 }

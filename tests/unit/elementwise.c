@@ -23,6 +23,8 @@ static void elementwise_plans_launch_what_they_say(void) {
         gemmepi_plan_explain(plan, text, sizeof text);
         snprintf(wanted, sizeof wanted, "%d launches", launches);
         CHECK(strstr(text, wanted), "%s: explain tells %s", name, text);
+        CHECK(!c.desc.formula || details.route != GEMMEPI_ROUTE_CONTIGUOUS || !strstr(text, "not aligned"),
+              "%s: explain tells %s", name, text);
         CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         before_host = allocations, before_device = gpu.device_allocations;
         CHECK(before_device == OF_THE_CONTEXT + element_calls[i].has_workspace, "%s: %ld blocks", name,
@@ -40,11 +42,34 @@ static void elementwise_plans_launch_what_they_say(void) {
         before_host = allocations - before_host;
         CHECK(gemmepi_run_elementwise(plan, &c.args, NULL) == GEMMEPI_OK, "%s: %s", name,
               gemmepi_last_error());
-        CHECK(gpu.wrong_context == 0 && before_host <= 4, "%s: %ld allocations", name, before_host);
+        CHECK(gpu.wrong_context == 0 && before_host <= (c.desc.formula ? 8 : 4), "%s: %ld allocations", name,
+              before_host);
         gemmepi_plan_destroy(plan);
         gemmepi_destroy(context);
         nothing_is_left_and_cublaslt_was_not_loaded();
     }
+}
+
+/* Each axis but the last two lies between others' elements, so that none merge where the formula asks for the item. */
+static void items_of_six_axes_that_do_not_merge_are_refused(void) {
+    static const int64_t shape[8] = {2, 2, 2, 2, 2, 2, 2, 2}, apart[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_plan *plan = NULL;
+    element_call c;
+    dense_formula(&c);
+    c.t[A].rank = c.t[Y].rank = 8, c.t[A].shape = c.t[Y].shape = shape, c.t[A].stride = apart;
+    c.desc.formula = "d = x + item";
+    CHECK(gemmepi_plan_elementwise(context, &c.desc, &plan) == GEMMEPI_UNSUPPORTED && sentence_has("up to 5"),
+          "%s", gemmepi_last_error());
+    c.desc.formula = "d = x + column";
+    CHECK(gemmepi_plan_elementwise(context, &c.desc, &plan) == GEMMEPI_UNSUPPORTED && sentence_has("up to 5"),
+          "%s", gemmepi_last_error());
+    c.t[A].stride = NULL;
+    CHECK(gemmepi_plan_elementwise(context, &c.desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
 }
 
 /* What a one-shot call adds to the plans that are kept, the kernels compiled and the memory that is held. */
@@ -275,6 +300,7 @@ static void refused_elementwise_arguments_launch_nothing(void) {
 int main(void) {
     keep_libraries_open();
     RUN(elementwise_plans_launch_what_they_say);
+    RUN(items_of_six_axes_that_do_not_merge_are_refused);
     RUN(one_shot_calls_of_an_operation_build_one_plan);
     RUN(strides_of_nothing_are_all_the_same);
     RUN(of_many_one_shot_calls_the_oldest_is_dropped);

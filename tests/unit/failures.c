@@ -251,7 +251,10 @@ static void an_elementwise_launch_that_the_driver_refuses_is_an_error(void) {
             long spared = is_memset ? 0 : nth / 2 - element_calls[i].memsets;
             gemmepi_status status;
             one_shot = nth % 2;
-            break_function(is_memset ? "cuMemsetD8Async" : "cuLaunchKernel", 719);
+            break_function(is_memset        ? "cuMemsetD8Async"
+                           : c.desc.formula ? "cuLaunchKernelEx" /* its launches may overlap */
+                                            : "cuLaunchKernel",
+                           719);
             gpu.spared = spared;
             status =
                 one_shot ? call_at_any_time(context, &c, NULL) : gemmepi_run_elementwise(plan, &c.args, NULL);

@@ -17,6 +17,10 @@ typedef struct element_call {
     int64_t shape[ELEMENT_TENSORS][2], stride[ELEMENT_TENSORS][2];
     gemmepi_elementwise_desc desc;
     gemmepi_elementwise_args args;
+    gemmepi_operand operands[4]; /* of a formula */
+    void *pointers[4];
+    const float *scales[4];
+    void *amax[4];
 } element_call;
 
 static void *element_pointer(int t, size_t bytes) {
@@ -160,6 +164,58 @@ static void cast_of_new_blocks(element_call *c) {
     cast_call(c, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX);
 }
 
+/* Operands of a formula, each with the tensor of a place, which may be y's. */
+static void give_operand(element_call *c, const char *name, gemmepi_operand_kind kind, int tensor,
+                         int output) {
+    gemmepi_operand *o = &c->operands[c->desc.operand_count];
+    o->name = name, o->kind = kind, o->tensor = &c->t[tensor], o->output = output;
+    c->pointers[c->desc.operand_count++] = c->t[tensor].data;
+}
+
+static void end_formula(element_call *c, const char *formula) {
+    c->desc.formula = formula;
+    c->desc.operands = c->operands;
+    c->desc.y = tensor_or_null(c, Y);
+    c->args.y = c->t[Y].data;
+    c->args.operands = c->pointers, c->args.operand_scales = c->scales, c->args.operand_amax = c->amax;
+}
+
+static void formula_call(element_call *c, int64_t rows) {
+    begin_call(c, (gemmepi_operation)0);
+    give_tensor(c, A, GEMMEPI_F32, rows, EDGE);
+    give_tensor(c, Y, GEMMEPI_F32, rows, EDGE);
+    give_operand(c, "x", GEMMEPI_FULL, A, 0);
+    end_formula(c, "d = silu(x) + 1");
+}
+
+static void dense_formula(element_call *c) {
+    formula_call(c, EDGE);
+}
+static void empty_formula(element_call *c) {
+    formula_call(c, 0);
+}
+
+static void transposed_formula(element_call *c) {
+    formula_call(c, EDGE);
+    c->stride[A][0] = 1, c->stride[A][1] = EDGE;
+    c->t[A].stride = c->stride[A];
+}
+
+static void formula_with_sums_and_amax(element_call *c) {
+    begin_call(c, (gemmepi_operation)0);
+    give_tensor(c, A, GEMMEPI_BF16, CAST_ROWS, CAST_COLUMNS);
+    give_tensor(c, DA, GEMMEPI_E4M3, CAST_ROWS, CAST_COLUMNS);
+    give_tensor(c, DB, GEMMEPI_F32, CAST_ROWS, 1);
+    give_line(c, DW, GEMMEPI_F32, CAST_COLUMNS);
+    give_operand(c, "x", GEMMEPI_FULL, A, 0);
+    give_operand(c, "small", GEMMEPI_FULL, DA, 1);
+    give_operand(c, "s", GEMMEPI_PER_ROW, DB, 1);
+    give_operand(c, "t", GEMMEPI_PER_COLUMN, DW, 1);
+    c->operands[1].scale.mode = GEMMEPI_SCALE_TENSOR, c->operands[1].amax = 1;
+    c->scales[1] = (float *)number_memory[0], c->amax[1] = number_memory[2];
+    end_formula(c, "small = 2 * x; s = row_sum(x); t = column_sum(x * x)");
+}
+
 /* What a run of each does, in the order of calls of the driver. */
 static const struct {
     const char *name;
@@ -184,6 +240,10 @@ static const struct {
     {"cast of new rows with amax", cast_of_new_rows_with_amax, GEMMEPI_ROUTE_SCALED, 1, 2, 0},
     {"cast of new blocks", cast_of_new_blocks, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
     {"empty", empty_call, GEMMEPI_ROUTE_EMPTY, 0, 0, 0},
+    {"formula", dense_formula, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
+    {"transposed formula", transposed_formula, GEMMEPI_ROUTE_STRIDED, 0, 1, 0},
+    {"formula with sums and amax", formula_with_sums_and_amax, GEMMEPI_ROUTE_SUM, 1, 2, 1},
+    {"empty formula", empty_formula, GEMMEPI_ROUTE_EMPTY, 0, 0, 0},
 };
 
 enum { ELEMENT_CALLS = (int)GEMMEPI__COUNT(element_calls) };

@@ -164,9 +164,6 @@ static double gemmepi__operand_sum_microseconds(const gemmepi__problem *problem)
     return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
 }
 
-/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GEMMEPI__SUM_LAUNCH 1.2
-
 static double gemmepi__sums_microseconds(const gemmepi__problem *problem) {
     return gemmepi__has(problem, GEMMEPI__ANY_BGRAD)
                ? GEMMEPI__SUM_LAUNCH + gemmepi__operand_sum_microseconds(problem)

@@ -7,12 +7,21 @@
 #include "../../kernels/params.h"
 #include "../../problem/arguments.h"
 #ifndef GEMMEPI_NO_FORMULA
-#include "../../formula/emit.h"
+#include "../../elementwise/formula_pass.h"
 
 /* Operands by their number, -1: none. */
 typedef struct gemmepi__slots {
     int bias, aux, residual;
 } gemmepi__slots;
+
+/* What the plan of a problem with a formula has. */
+typedef struct gemmepi__formula_step {
+    int is_inside;          /* the plan of v has the formula in its kernel; there is no pass */
+    gemmepi__slots slots;   /* then: the operands of its epilogue */
+    const char *not_inside; /* else: why */
+    gemmepi__formula_pass pass;
+    size_t product_bytes; /* of v in workspace; 0: there is none */
+} gemmepi__formula_step;
 
 /* >>what is inside */
 

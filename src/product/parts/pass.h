@@ -395,15 +395,6 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
-   the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
-#define GEMMEPI__ANOTHER_LAUNCH 1.5
-
-/* Bytes that memory gives in a microsecond. */
-static double gemmepi__memory_rate(const gemmepi_context *context) {
-    return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
-}
-
 /* Bytes that memory moves for an operand. What is written and does not fill sectors of 32 bytes takes it longer, and what is read and
    written in its place twice as long: measured on an H100. */
 static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand) {

@@ -8,9 +8,6 @@
 #include "../estimate.h"
 #include "plain.h"
 #include "split.h"
-#ifndef GEMMEPI_NO_FORMULA
-#include "../parts/formula_pass.h"
-#endif
 
 /* Without a rule it takes every problem, without enumerate it is never chosen. There is nothing to destroy: kernels are the
    context's. */

@@ -1,11 +1,13 @@
 /* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
    where the formula has reductions. */
-#ifndef GEMMEPI_PRODUCT_PARTS_FORMULA_PASS_H
-#define GEMMEPI_PRODUCT_PARTS_FORMULA_PASS_H
+#ifndef GEMMEPI_ELEMENTWISE_FORMULA_PASS_H
+#define GEMMEPI_ELEMENTWISE_FORMULA_PASS_H
 
-#include "../../formula/emit.h"
-#include "../../formula/placed.h"
-#include "pass.h"
+#include "../device/launch.h"
+#include "../device/memory.h"
+#include "../formula/emit.h"
+#include "../formula/placed.h"
+#include "../kernels/params.h"
 
 #define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
 #define GEMMEPI__FORMULA_FEW_STEPS  4   /* rows that a thread takes */
@@ -47,6 +49,8 @@ typedef struct gemmepi__formula_pass {
     gemmepi__launch launch, finish;               /* either may be nothing */
     gemmepi__formula_pass_params params;          /* all but pointers and scalars */
     gemmepi__formula_reduce_params reduce_params; /* likewise */
+    gemmepi__formula_strides strides;             /* where is_strided */
+    int is_strided;
     uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
     uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
     size_t state_offsets[GEMMEPI__FORMULA_PLACES];
@@ -54,15 +58,6 @@ typedef struct gemmepi__formula_pass {
     int runs_of, aligned; /* for explain: units that a thread takes at once */
     double bytes;         /* moved */
 } gemmepi__formula_pass;
-
-/* What a plan has of it. */
-typedef struct gemmepi__formula_step {
-    int is_inside;          /* the plan of v has the formula in its kernel; there is no pass */
-    gemmepi__slots slots;   /* then: the operands of its epilogue */
-    const char *not_inside; /* else: why */
-    gemmepi__formula_pass pass;
-    size_t product_bytes; /* of v in workspace; 0: there is none */
-} gemmepi__formula_step;
 
 /* >>extents */
 
@@ -98,6 +93,76 @@ static size_t gemmepi__state_size(const gemmepi__formula *formula, const gemmepi
     default:
         return number;
     }
+}
+
+/* >>any strides */
+
+static int gemmepi__is_stepped(const gemmepi__placed_formula *placed, int i) {
+    const gemmepi__formula_operand *o = &placed->formula->operands[i];
+    return placed->strides && o->used && o->kind >= GEMMEPI_PER_COLUMN && !gemmepi__is_reduced(o) &&
+           placed->strides->operands[i].column != 1;
+}
+
+/* Bits of the places whose columns are not side by side. */
+static uint64_t gemmepi__stepped_places(const gemmepi__placed_formula *placed) {
+    uint64_t stepped = 0;
+    int i;
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        stepped |= (uint64_t)gemmepi__is_stepped(placed, i) << i;
+    return stepped;
+}
+
+/* Whether the kernel for rows of ld and items of one stride does not do. */
+static int gemmepi__is_strided(const gemmepi__placed_formula *placed) {
+    return placed->strides && (placed->strides->axes > 1 || gemmepi__stepped_places(placed));
+}
+
+/* From one row of an operand to the next, as the kernel has it. */
+static int64_t gemmepi__step_of_rows(const gemmepi__placed_formula *placed, int i) {
+    int kind = placed->formula->operands[i].kind;
+    if (placed->strides)
+        return placed->strides->operands[i].row;
+    return kind == GEMMEPI_FULL ? placed->operands[i].ld : kind == GEMMEPI_PER_ROW;
+}
+
+/* Steps of all axes of items or-ed: a multiple of a power of two where all of them are. */
+static int64_t gemmepi__any_step_of_items(const gemmepi__placed_formula *placed, int i) {
+    int64_t steps = 0;
+    int d;
+    if (!placed->strides)
+        return placed->operands[i].batch_stride;
+    for (d = 0; d < (int)placed->strides->axes; d++)
+        steps |= placed->strides->operands[i].items[d];
+    return steps;
+}
+
+static int64_t gemmepi__innermost_step(const gemmepi__placed_formula *placed, int i) {
+    if (!placed->strides)
+        return placed->operands[i].batch_stride;
+    return placed->strides->axes ? placed->strides->operands[i].items[placed->strides->axes - 1] : 0;
+}
+
+static gemmepi_status gemmepi__take_formula_strides(const gemmepi__placed_formula *placed,
+                                                    gemmepi__formula_pass *pass) {
+    const gemmepi__any_strides *from = placed->strides;
+    int axes = from ? (int)from->axes : 0, i, d;
+    pass->is_strided = gemmepi__is_strided(placed);
+    if (!pass->is_strided)
+        return GEMMEPI_OK;
+    if (axes > GEMMEPI__FORMULA_OUTER_AXES + 1)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "of the axes before the last two %d do not merge with others; formulas on a GPU take up to %d "
+            "of those: make the tensors dense, or of fewer axes",
+            axes, GEMMEPI__FORMULA_OUTER_AXES + 1);
+    for (d = 0; d < GEMMEPI__FORMULA_OUTER_AXES; d++)
+        pass->strides.extents[d] = d < axes ? from->extents[axes - 1 - d] : 1;
+    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+        pass->strides.steps[i].column = from->operands[i].column;
+        for (d = 1; d < axes; d++)
+            pass->strides.steps[i].items[d - 1] = from->operands[i].items[axes - 1 - d];
+    }
+    return GEMMEPI_OK;
 }
 
 /* >>how a kernel takes it */
@@ -141,10 +206,11 @@ static int gemmepi__formula_is_aligned(const gemmepi__placed_formula *placed,
     for (i = 0; i <= GEMMEPI__RESULT; i++) {
         const gemmepi__placed_operand *operand = &placed->operands[i];
         if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
-            gemmepi__is_reduced(&f->operands[i]))
+            gemmepi__is_reduced(&f->operands[i]) || gemmepi__is_stepped(placed, i))
             continue;
-        line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? operand->ld : 0;
-        line.stride = several * operand->batch_stride;
+        line.ld =
+            f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gemmepi__step_of_rows(placed, i) : 0;
+        line.stride = several * gemmepi__any_step_of_items(placed, i);
         if (operand->column_period % run ||
             !gemmepi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
             return 0;
@@ -208,6 +274,11 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
     if (source->invariant)
         gemmepi__append(text, GEMMEPI__AS_WRITTEN);
     gemmepi__append_source_defines(text, f, source);
+    gemmepi__append(
+        text, "#define GEMMEPI_STRIDED %d\n#define GEMMEPI_ITEM_AXES %d\n#define GEMMEPI_STEPPED 0x%llxull\n",
+        gemmepi__is_strided(placed),
+        placed->strides && placed->strides->axes > 1 ? (int)placed->strides->axes : 1,
+        (unsigned long long)gemmepi__stepped_places(placed));
     gemmepi__append_masks(text, placed);
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
                           "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
@@ -251,8 +322,8 @@ static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i,
     pass->scaled[i] = from->scale != 0;
     if (from->amax)
         pass->amax[i] = placed->formula->accumulator == GEMMEPI_F64 ? 8 : 4;
-    to->ld = o->kind == GEMMEPI_FULL ? from->ld : 0;
-    to->stride = from->batch_stride;
+    to->ld = gemmepi__step_of_rows(placed, i);
+    to->stride = gemmepi__innermost_step(placed, i);
     to->row_period = from->row_period;
     to->column_period = from->column_period;
     to->scale_stride = from->scale_stride;
@@ -275,6 +346,23 @@ static void gemmepi__place_source(const gemmepi__placed_formula *placed,
     params->depth = placed->depth;
 }
 
+static int gemmepi__has_reductions(const gemmepi__formula *formula) {
+    int i;
+    for (i = 0; i < formula->operand_count; i++)
+        if (gemmepi__is_reduced(&formula->operands[i]))
+            return 1;
+    return 0;
+}
+
+/* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
+static unsigned gemmepi__most_threads_along_columns(const gemmepi__placed_formula *placed) {
+    unsigned most = 32;
+    while (!gemmepi__has_reductions(placed->formula) && most < GEMMEPI__FORMULA_THREADS &&
+           GEMMEPI__FORMULA_THREADS / (int64_t)most > placed->rows)
+        most *= 2;
+    return most;
+}
+
 static int gemmepi__reduces_rows(const gemmepi__formula *formula) {
     int i;
     for (i = 0; i < formula->operand_count; i++)
@@ -290,9 +378,9 @@ static gemmepi_status gemmepi__shape_formula_pass(const gemmepi_context *context
     int64_t chunks = gemmepi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
     int64_t most =
         gemmepi__reduces_rows(placed->formula) ? GEMMEPI__FORMULA_MOST_STEPS : GEMMEPI__FORMULA_FEW_STEPS;
-    unsigned threads_x = 1, threads_y;
+    unsigned threads_x = 1, threads_y, most_x = gemmepi__most_threads_along_columns(placed);
     int64_t steps;
-    while (threads_x < 32 && (int64_t)threads_x < chunks)
+    while (threads_x < most_x && (int64_t)threads_x < chunks)
         threads_x *= 2;
     threads_y = GEMMEPI__FORMULA_THREADS / threads_x;
     column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
@@ -323,7 +411,10 @@ static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, in
     reduction->groups = shared ? items > 0 : items;
     reduction->out_stride = placed->operands[i].batch_stride;
     reduction->is_along_lines = o->kind != GEMMEPI_PER_COLUMN;
-    reduction->result_step = reduction->line_step = 1;
+    reduction->result_step = reduction->line_step = reduction->out_step = 1;
+    if (placed->strides && o->kind != GEMMEPI_SCALAR)
+        reduction->out_step = o->kind == GEMMEPI_PER_ROW ? placed->strides->operands[i].row
+                                                         : placed->strides->operands[i].column;
     if (o->kind == GEMMEPI_PER_ROW) {
         reduction->count = placed->rows;
         reduction->lines = reduction->result_step = column_tiles;
@@ -468,7 +559,9 @@ static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context,
     pass->runs_of = gemmepi__formula_run_length(placed->formula);
     pass->aligned = gemmepi__formula_is_aligned(placed, source, pass->runs_of);
     pass->bytes = gemmepi__formula_bytes(placed, source);
-    status = gemmepi__shape_formula_pass(context, placed, pass->runs_of, pass);
+    status = gemmepi__take_formula_strides(placed, pass);
+    if (!status)
+        status = gemmepi__shape_formula_pass(context, placed, pass->runs_of, pass);
     if (!status)
         status = gemmepi__lay_out_reductions(placed, pass);
     return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
@@ -530,6 +623,18 @@ static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__form
     params->uses_c = run->uses_c;
 }
 
+static gemmepi_status gemmepi__launch_formula_pass(const gemmepi_context *context,
+                                                   const gemmepi__formula_pass *pass,
+                                                   gemmepi__formula_pass_params *params,
+                                                   gemmepi_stream stream) {
+    gemmepi__strided_formula_params strided;
+    if (!pass->is_strided)
+        return gemmepi__launch_kernel(context, &pass->launch, params, "the formula", stream);
+    strided.pass = *params;
+    strided.strides = pass->strides;
+    return gemmepi__launch_kernel(context, &pass->launch, &strided, "the formula", stream);
+}
+
 static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context,
                                                 const gemmepi__formula_pass *pass,
                                                 const gemmepi__formula_run *run, gemmepi_stream stream) {
@@ -548,7 +653,7 @@ static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context,
         reduce_params.reductions[i].amax = params.places[i].amax;
     }
     if (!status && pass->launch.function)
-        status = gemmepi__launch_kernel(context, &pass->launch, &params, "the formula", stream);
+        status = gemmepi__launch_formula_pass(context, pass, &params, stream);
     if (!status && pass->finish.function)
         status =
             gemmepi__launch_kernel(context, &pass->finish, &reduce_params, "a formula's reductions", stream);
@@ -561,9 +666,10 @@ static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context,
 static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__formula_pass *pass,
                                           const char *before) {
     if (pass->launch.function)
-        gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once\n",
+        gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
                         pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
-                        pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)");
+                        pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)",
+                        pass->is_strided ? ", by strides" : "");
     if (pass->finish.function)
         gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
                         pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
