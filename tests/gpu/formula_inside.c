@@ -344,6 +344,10 @@ int main(int argc, char **argv) {
         only = atoi(argv[1]);
     if (argc > 2)
         each = atoi(argv[2]);
+    if (only < -1 || only >= CUTS || each < 1) {
+        printf("accepted are shapes 0 to %d, and a number of formulas\n", CUTS - 1);
+        return 2;
+    }
     if (name && strcmp(name, "host") == 0)
         number = -1;
     if (number >= 0 && test_device_open(&device, GEMMEPI_DEVICE(number), 0) && !device.has_fused)
