@@ -3,7 +3,7 @@
 
        lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)       loss = the mean of lse - hit
 
-   As formulas of the product these need no memory for logits. The gradient makes a block of rows anew and turns them into
+   As formulas of the product these store no logits. The gradient makes a block of rows anew and turns them into
 
        d = (exp(v - lse) - (column == label)) / tokens
 
@@ -134,6 +134,22 @@ static double mean_loss(const head *h) {
     return sum / (double)h->tokens;
 }
 
+/* Bytes of workspace that the largest product takes; NULL: not looked at. */
+static size_t *most_workspace;
+
+static void run(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
+    if (most_workspace) {
+        gemmepi_plan *plan;
+        gemmepi_plan_details details;
+        check(gemmepi_plan_matmul(context, desc, &plan));
+        check(gemmepi_plan_info(plan, &details));
+        gemmepi_plan_destroy(plan);
+        if (*most_workspace < details.workspace_size)
+            *most_workspace = details.workspace_size;
+    }
+    check(gemmepi_matmul(context, desc, args, NULL));
+}
+
 /* ---- without logits ---- */
 
 static gemmepi_operand operand(const char *name, gemmepi_operand_kind kind, gemmepi_dtype dtype, int output) {
@@ -159,7 +175,7 @@ static void loss_alone(head *h) {
     gemmepi_matmul_desc desc = logits_desc(h, h->tokens);
     gemmepi_matmul_args args = {.a = h->x, .b = h->w, .operands = pointers}; /* no d: none is stored */
     desc.formula = loss_of_v, desc.operands = operands, desc.operand_count = 3;
-    check(gemmepi_matmul(context, &desc, &args, NULL));
+    run(&desc, &args);
 }
 
 /* dlogits of the rows from `first` on, made anew from x, w and what the loss has left of each row */
@@ -173,7 +189,7 @@ static void gradient_block(head *h, int64_t first, int64_t rows) {
     gemmepi_matmul_args args = {.a = h->x + first * h->width, .b = h->w, .d = h->dlogits};
     desc.formula = gradient_of_v, desc.operands = operands, desc.operand_count = 3;
     args.operands = pointers;
-    check(gemmepi_matmul(context, &desc, &args, NULL));
+    run(&desc, &args);
 }
 
 /* dx = dlogits w, and dw (+)= dlogits^T x, of the rows from `first` on */
@@ -186,8 +202,8 @@ static void gradient_products(head *h, const bf16 *dlogits, int64_t first, int64
     of_w.a.transposed = 1;
     of_w.d.dtype = GEMMEPI_F32;
     of_w.flags = first ? GEMMEPI_ACCUMULATE : 0;
-    check(gemmepi_matmul(context, &of_x, &x_args, NULL));
-    check(gemmepi_matmul(context, &of_w, &w_args, NULL));
+    run(&of_x, &x_args);
+    run(&of_w, &w_args);
 }
 
 static void loss_and_gradient(head *h) {
@@ -214,7 +230,7 @@ static void pass(head *h, const char *formula, int writes_lse, void *d) {
     gemmepi_matmul_args args = {.operands = pointers, .d = d};
     desc.a.dtype = GEMMEPI_BF16;
     desc.formula = formula, desc.operands = operands, desc.operand_count = 4;
-    check(gemmepi_matmul(context, &desc, &args, NULL));
+    run(&desc, &args);
 }
 
 /* The same in plain loops, where the device's memory is the host's. */
@@ -246,7 +262,7 @@ static void gradient_loop(head *h) {
 static void store_logits(head *h) {
     gemmepi_matmul_desc desc = logits_desc(h, h->tokens);
     gemmepi_matmul_args args = {.a = h->x, .b = h->w, .d = h->logits};
-    check(gemmepi_matmul(context, &desc, &args, NULL));
+    run(&desc, &args);
 }
 
 static void loss_through_memory(head *h) {
@@ -335,17 +351,25 @@ static void check_way(const char *name, void (*way)(head *)) {
 
 /* ---- against the way through memory ---- */
 
-/* The median of some runs, behind one that plans and compiles. */
-static double time_of(head *h, void (*work)(head *)) {
+/* A way's median time of some runs, behind one that plans and compiles, and the workspace that it takes. */
+typedef struct cost {
+    double time, megabytes;
+} cost;
+
+static cost cost_of(head *h, void (*way)(head *)) {
     enum { RUNS = 5 };
     const int runs = is_host ? 1 : RUNS;
     double times[RUNS];
-    if (!is_host)
-        work(h);
+    size_t bytes = 0;
+    if (!is_host) {
+        most_workspace = &bytes;
+        way(h);
+        most_workspace = NULL;
+    }
     for (int i = 0; i < runs; i++) {
         check(gemmepi_synchronize(context, NULL));
         const double began = milliseconds();
-        work(h);
+        way(h);
         check(gemmepi_synchronize(context, NULL));
         const double took = milliseconds() - began;
         int at = i; /* sorted in */
@@ -353,27 +377,39 @@ static double time_of(head *h, void (*work)(head *)) {
             times[at] = times[at - 1];
         times[at] = took;
     }
-    return times[runs / 2];
+    return (cost){times[runs / 2], 1e-6 * (double)bytes};
+}
+
+static void show(const char *way, cost of_loss, cost of_both) {
+    printf("%-16s %9.2f ms %9.2f MB    %9.2f ms %9.2f MB\n", way, of_loss.time, of_loss.megabytes,
+           of_both.time, of_both.megabytes);
 }
 
 static void race(int64_t tokens, int64_t words, int64_t width, int64_t block) {
     head h = {.tokens = tokens, .words = words, .width = width, .block = block};
-    const double all = 2e-6 * (double)(tokens * words), some = 2e-6 * (double)(block * words);
+    const size_t bytes = (size_t)(tokens * words) * sizeof(bf16);
     open_head(&h);
-    printf("%d tokens, %d words, width %d, BF16\n\n", (int)tokens, (int)words, (int)width);
-    printf("                      loss   loss and gradient   of logits in memory\n");
-    const double loss_time = time_of(&h, loss_alone), both_time = time_of(&h, loss_and_gradient);
+    cost formulas = cost_of(&h, loss_alone), both_formulas = cost_of(&h, loss_and_gradient);
     const double loss = mean_loss(&h);
-    printf("by formulas    %8.2f ms         %8.2f ms   none, with the gradient %.2f MB\n", loss_time,
-           both_time, some);
-    h.logits = room((size_t)(tokens * words) * sizeof(bf16));
-    const double memory_time = time_of(&h, loss_through_memory);
-    const double both_memory = time_of(&h, both_through_memory), other = mean_loss(&h);
-    printf("through memory %8.2f ms         %8.2f ms   %.2f MB\n\n", memory_time, both_memory, all);
+    both_formulas.megabytes += 2e-6 * (double)(block * words); /* dlogits */
+    h.logits = room(bytes);
+    cost memory = cost_of(&h, loss_through_memory), both_memory = cost_of(&h, both_through_memory);
+    const double other = mean_loss(&h);
+    memory.megabytes += 1e-6 * (double)bytes, both_memory.megabytes += 1e-6 * (double)bytes;
+
+    printf("\n%d tokens, %d words, width %d, BF16; logits and workspace in MB\n", (int)tokens, (int)words,
+           (int)width);
+    printf("                                  loss             loss and gradient\n");
+    show("by formulas", formulas, both_formulas);
+    show("through memory", memory, both_memory);
     if (is_host)
         printf("(the host evaluates formulas slowly: these times say nothing of a GPU's)\n");
     printf("loss %.5f, through memory %.5f, where logits are rounded to BF16\n", loss, other);
-    printf("memory for logits that was not needed: %.2f MB\n", all - some);
+    if (formulas.megabytes < memory.megabytes)
+        printf("memory that was not needed: %.2f MB, with the gradient %.2f MB\n",
+               memory.megabytes - formulas.megabytes, both_memory.megabytes - both_formulas.megabytes);
+    else
+        printf("here no memory is saved: the route that runs the formula has v in workspace\n");
     if (!(fabs(loss - other) < 0.01 * loss))
         fail("loss", "both ways should give the same");
     close_head(&h);
