@@ -318,7 +318,7 @@ static void make_products(network *net, const char *gradient) {
     net->drawing.args.d = net->colour;
 }
 
-static void tell(void *user, size_t done, size_t count) {
+static void show_planned(void *user, size_t done, size_t count) {
     (void)user;
     fprintf(stderr, "\rplanned %d of %d%s", (int)done, (int)count, done < count ? "" : "\n");
 }
@@ -338,7 +338,7 @@ static void make_plans(network *net) {
     all[count++] = &net->drawing;
     for (int i = 0; i < count; i++)
         problems[i].matmul = &all[i]->desc;
-    check(gemmepi_precompile(context, problems, (size_t)count, 0, isatty(2) ? tell : NULL, NULL));
+    check(gemmepi_precompile(context, problems, (size_t)count, 0, isatty(2) ? show_planned : NULL, NULL));
     for (int i = 0; i < count; i++) {
         check(gemmepi_plan_matmul(context, &all[i]->desc, &all[i]->plan));
         check(gemmepi_plan_prepare(all[i]->plan, NULL));
