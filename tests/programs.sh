@@ -1,9 +1,9 @@
 #!/bin/sh
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
 # machine's device, and once more with SILU and once on the host; the fp8 example reads as many; the gates example finds its
-# gradients right; the gated network of mlp learns; that of PyTorch has its gradients, too; what ship makes runs
-# without a compiler; every cell of make table runs and is right on the host. Run from the repository's root after the programs
-# were built.
+# gradients right; the gated network of mlp learns; the network of sines learns a picture and writes it as a PNG; the other
+# examples of formulas agree with plain loops; that of PyTorch has its gradients, too; what ship makes runs without a compiler;
+# every cell of make table runs and is right on the host. Run from the repository's root after the programs were built.
 passed=0 failed=0 skipped=0
 
 # verdict NAME STATUS OUTPUT
@@ -47,6 +47,55 @@ for seed in 1 2 3; do
         [ "$percent" -ge 95 ]
     verdict "the_gated_network_learns_with_seed_$seed" $? "$output"
 done
+
+# A PNG whose chunks and pixels are whole, 388 x 128 of them; without python3 its first and last bytes.
+is_png() {
+    if command -v python3 >/dev/null 2>&1; then
+        python3 - "$1" <<'EOF'
+import struct, sys, zlib
+
+data = open(sys.argv[1], "rb").read()
+assert data[:8] == b"\x89PNG\r\n\x1a\n"
+at, chunks = 8, {}
+while at < len(data):
+    size = struct.unpack(">I", data[at : at + 4])[0]
+    name, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+    assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(name + body)
+    chunks[name] = body
+    at += 12 + size
+assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+assert chunks[b"IHDR"] == struct.pack(">IIBBBBB", 388, 128, 8, 2, 0, 0, 0)
+assert len(zlib.decompress(chunks[b"IDAT"])) == 128 * (3 * 388 + 1)
+EOF
+    else
+        [ "$(head -c 4 "$1" | tail -c 3)" = PNG ] && [ "$(tail -c 8 "$1" | head -c 4)" = IEND ]
+    fi
+}
+
+draws() {
+    name=the_network_of_sines_learns_a_picture_$1
+    shift
+    output=$(build/siren --small --epochs 8 --png build/siren_test.png "$@" examples/data/cat.ppm 2>&1) &&
+        [ "$(printf '%s\n' "$output" | grep -c 'its gradient is the slope of the loss')" -eq 3 ] &&
+        decibels=$(printf '%s\n' "$output" | sed -n 's/^learnt to \([0-9]*\)\..*/\1/p') && [ -n "$decibels" ] &&
+        [ "$decibels" -ge 26 ] && is_png build/siren_test.png
+    verdict "$name" $? "$output"
+    rm -f build/siren_test.png
+}
+
+draws with_seed_1 --seed 1
+draws with_seed_2 --seed 2
+draws on_the_host --host
+
+output=$(build/cross_entropy --small 2>&1 && build/cross_entropy --small --host 2>&1) &&
+    [ "$(printf '%s\n' "$output" | grep -c 'against plain loops: loss within')" -eq 4 ] &&
+    [ "$(printf '%s\n' "$output" | grep -c '^loss 7\.59[0-9]*, through memory 7\.59')" -eq 2 ]
+verdict the_cross_entropy_example_has_the_loss_and_gradients_of_plain_loops $? "$output"
+
+output=$(build/norm_layer --small 2>&1 && build/norm_layer --small --host 2>&1) &&
+    [ "$(printf '%s\n' "$output" | grep -c 'y is that of plain loops')" -eq 4 ] &&
+    [ "$(printf '%s\n' "$output" | grep -c '^saved: the normed matrix, 0.02 MB')" -eq 2 ]
+verdict the_norm_example_gives_what_plain_loops_give $? "$output"
 
 # 77: PyTorch or python3 is missing, and the example has said so
 name=the_pytorch_example_has_the_gradients_of_autograd

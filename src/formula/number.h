@@ -46,13 +46,14 @@ static double gemmepi__number_of(const char *text, size_t length) {
     return strtod(local, NULL);
 }
 
-/* In as few digits as read back to the same bits. */
+/* In as few digits as read back to the same bits; 30 and its kin without an exponent. */
 static void gemmepi__print_number(char text[GEMMEPI__NUMBER_SIZE], double number) {
+    double magnitude = number < 0 ? -number : number;
     char *from, *to = text;
-    int digits, in_point = 0;
+    int digits, in_point = 0, is_plain = magnitude >= 1 && magnitude < 1e6;
     for (digits = 1; digits <= 17; digits++) {
         snprintf(text, GEMMEPI__NUMBER_SIZE, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
+        if (strtod(text, NULL) == number && !(is_plain && strchr(text, 'e')))
             break;
     }
     for (from = text; *from; from++)

@@ -165,6 +165,10 @@ static void check_printed_numbers(void) {
     }
     gemmepi__print_number(here, 0.5);
     CHECK(strcmp(here, "0.5") == 0, "%s", here);
+    gemmepi__print_number(here, -30);
+    CHECK(strcmp(here, "-30") == 0, "%s", here);
+    gemmepi__print_number(here, 100000);
+    CHECK(strcmp(here, "100000") == 0, "%s", here);
     CHECK(gemmepi__number_of("2.75e1 and more", 6) == 27.5, "2.75e1");
     CHECK(strstr(key_of("d = v * 0.125 + 2.5"), "v * 0.125 + 2.5") != NULL, "%s",
           key_of("d = v * 0.125 + 2.5"));
