@@ -121,7 +121,78 @@ static void gpus_refuse_formulas_in_this_version(void) {
     nothing_is_left();
 }
 
+/* >>layers */
+
+static float preact[M * N], db[K * N], d_bias[N];
+static gemmepi_operand layer_operands[3];
+static void *layer_pointers[3] = {bias, d_bias, other};
+
+static gemmepi_linear_desc formula_layer(uint64_t keeps) {
+    gemmepi_linear_desc desc;
+    memset(&desc, 0, sizeof desc);
+    memset(layer_operands, 0, sizeof layer_operands);
+    layer_operands[0].name = "bias", layer_operands[0].kind = GEMMEPI_PER_COLUMN;
+    layer_operands[1].name = "d_bias", layer_operands[1].kind = GEMMEPI_PER_COLUMN,
+    layer_operands[1].output = 1;
+    layer_operands[2].name = "r", layer_operands[2].kind = GEMMEPI_FULL;
+    desc.m = M, desc.n = N, desc.k = K;
+    desc.formula = "d = silu(v + bias) * r";
+    desc.operands = layer_operands, desc.operand_count = 3;
+    desc.flags = GEMMEPI_LINEAR_DB | keeps;
+    return desc;
+}
+
+static gemmepi_linear_args layer_args(uint64_t keeps) {
+    gemmepi_linear_args args;
+    memset(&args, 0, sizeof args);
+    args.a = a, args.b = b, args.y = d, args.dy = other, args.db = db;
+    args.preact = keeps & GEMMEPI_LINEAR_SAVED ? preact : NULL;
+    args.operands = layer_pointers;
+    return args;
+}
+
+static gemmepi_status both_directions(gemmepi_context *context, uint64_t keeps) {
+    gemmepi_linear_desc desc = formula_layer(keeps);
+    gemmepi_linear_args args = layer_args(keeps);
+    gemmepi_status status = gemmepi_linear(context, &desc, &args, NULL);
+    return status ? status : gemmepi_linear_backward(context, &desc, &args, NULL);
+}
+
+static void layers_find_the_plans_of_their_formulas(void) {
+    gemmepi_config config = host_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_linear_desc desc = formula_layer(GEMMEPI_LINEAR_RECOMPUTE);
+    gemmepi_plan *plan;
+    int i;
+    for (i = 0; i < 3; i++)
+        CHECK(both_directions(context, GEMMEPI_LINEAR_RECOMPUTE) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(context->plans.count == 2 && formulas_of(context) == 2, "%d plans, %d formulas",
+          (int)context->plans.count, formulas_of(context));
+    CHECK(both_directions(context, GEMMEPI_LINEAR_SAVED) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(context->plans.count == 4 && formulas_of(context) == 4, "%d plans, %d formulas",
+          (int)context->plans.count, formulas_of(context));
+    gemmepi__forget_all_kept(context);
+    CHECK(formulas_of(context) == 0, "%d formulas", formulas_of(context));
+    CHECK(gemmepi_plan_linear_backward(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(formulas_of(context) == 1, "%d formulas", formulas_of(context));
+    gemmepi_plan_destroy(plan);
+    CHECK(formulas_of(context) == 0, "%d formulas", formulas_of(context));
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* >>memory */
+
+static gemmepi_status program_of_layers(const gemmepi_config *config) {
+    gemmepi_context *context = NULL;
+    gemmepi_status status = gemmepi_create(config, &context);
+    if (!status)
+        status = both_directions(context, GEMMEPI_LINEAR_RECOMPUTE);
+    if (!status)
+        status = both_directions(context, GEMMEPI_LINEAR_SAVED);
+    gemmepi_destroy(context);
+    return status;
+}
 
 static gemmepi_status whole_program(const gemmepi_config *config) {
     gemmepi_matmul_desc desc = formula_product(formula);
@@ -141,16 +212,16 @@ static gemmepi_status whole_program(const gemmepi_config *config) {
     return status;
 }
 
-static void a_program_may_run_out_of_memory_anywhere(void) {
+static void check_memory(gemmepi_status (*program)(const gemmepi_config *config)) {
     gemmepi_config config = host_config();
     long k, total, refused = 0;
-    CHECK(whole_program(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(program(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
     total = allocations;
     for (k = 1; k <= total; k++) {
         gemmepi_status status;
         host_config();
         fails_at = k;
-        status = whole_program(&config);
+        status = program(&config);
         CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK, "allocation %ld of %ld gives %s: %s",
               k, total, gemmepi_status_name(status), gemmepi_last_error());
         CHECK(status == GEMMEPI_OK || sentence_has("memory"), "%s", gemmepi_last_error());
@@ -158,6 +229,11 @@ static void a_program_may_run_out_of_memory_anywhere(void) {
         nothing_is_left();
     }
     CHECK(refused >= 10, "only %ld of %ld allocations matter", refused, total);
+}
+
+static void a_program_may_run_out_of_memory_anywhere(void) {
+    check_memory(whole_program);
+    check_memory(program_of_layers);
 }
 
 /* >>threads */
@@ -220,6 +296,7 @@ int main(void) {
     RUN(equal_formulas_are_one_and_take_one_plan);
     RUN(formulas_go_with_the_last_plan_that_has_them);
     RUN(gpus_refuse_formulas_in_this_version);
+    RUN(layers_find_the_plans_of_their_formulas);
     RUN(a_program_may_run_out_of_memory_anywhere);
     RUN(threads_share_formulas);
     return test_finish();

@@ -73,7 +73,7 @@ static int gemmepi__is_reduced(const gemmepi__formula_operand *operand) {
 }
 
 static gemmepi__reduction_op gemmepi__op_of(const gemmepi__formula_operand *operand) {
-    return (int)gemmepi__reductions[operand->reduction].op;
+    return gemmepi__reductions[operand->reduction].op;
 }
 
 /* Bytes of a state, as formula_reduce.cuh has it. */
