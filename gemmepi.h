@@ -3610,6 +3610,10 @@ static double gemmepi__number_of(const char *text, size_t length) {
 static void gemmepi__print_number(char text[GEMMEPI__NUMBER_SIZE], double number) {
   char *from, *to = text;
   int digits, in_point = 0;
+  if (number >= -1e9 && number <= 1e9 && number == (double)(long)number) { /* 30, not 3e+01 */
+    snprintf(text, GEMMEPI__NUMBER_SIZE, "%.0f", number);
+    return;
+  }
   for (digits = 1; digits <= 17; digits++) {
     snprintf(text, GEMMEPI__NUMBER_SIZE, "%.*g", digits, number);
     if (strtod(text, NULL) == number)
@@ -3822,8 +3826,8 @@ static int gemmepi__fold(gemmepi__graph *graph, const gemmepi__node *node) {
     return -1;
   return gemmepi__number(graph, out);
 }
-
-/* >>simplifying, of gradients: as of finite numbers, and a sum of -0 and 0 may be either */
+/* Nodes made of nodes, of which each is there once: folded, and, of gradients, simplified as of finite numbers that are not 0 where they
+ divide; a sum of -0 and 0 may be either. */
 
 static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z);
 
@@ -3836,6 +3840,121 @@ static int gemmepi__negative(gemmepi__graph *graph, int x) {
     return x;
   return gemmepi__make(graph, GEMMEPI__OP_NEG, x, -1, -1);
 }
+
+/* >>factors: a number stands first in its product, and the rest of it keeps what others share */
+
+/* 2 of 2 * x, -1 of -x, 1 of others; *rest is x. */
+static double gemmepi__split_number(const gemmepi__graph *graph, int node, int *rest) {
+  const gemmepi__node *n = &graph->nodes[node];
+  *rest = node;
+  if (n->op == GEMMEPI__OP_NEG) {
+    *rest = n->args[0];
+    return -1;
+  }
+  if (n->op != GEMMEPI__OP_MUL || !gemmepi__is_number(graph, n->args[0]))
+    return 1;
+  *rest = n->args[1];
+  return graph->nodes[n->args[0]].number;
+}
+
+/* x + y or x * y as a number, rounded as a number of the text is; -1: it is out of F32's range. */
+static int gemmepi__join_numbers(gemmepi__graph *graph, int op, double x, double y) {
+  double joined = op == GEMMEPI__OP_ADD ? x + y : x * y;
+  if (!(fabs(joined) <= FLT_MAX) || (joined != 0 && fabs(joined) < FLT_MIN))
+    return -1;
+  return gemmepi__number(graph, joined);
+}
+
+enum { GEMMEPI__MOST_FACTORS = 8 };
+
+/* The factors of a product in ascending order, behind those that are there; how many there are then, -1: too many. */
+static int gemmepi__list_factors(const gemmepi__graph *graph, int node, int16_t factors[GEMMEPI__MOST_FACTORS], int count) {
+  const gemmepi__node *n = &graph->nodes[node];
+  int i;
+  if (n->op == GEMMEPI__OP_MUL) {
+    count = gemmepi__list_factors(graph, n->args[0], factors, count);
+    return count < 0 ? -1 : gemmepi__list_factors(graph, n->args[1], factors, count);
+  }
+  if (count == GEMMEPI__MOST_FACTORS)
+    return -1;
+  for (i = count; i > 0 && factors[i - 1] > node; i--)
+    factors[i] = factors[i - 1];
+  factors[i] = (int16_t)node;
+  return count + 1;
+}
+
+static int gemmepi__same_factors(const gemmepi__graph *graph, int x, int y) {
+  int16_t of_x[GEMMEPI__MOST_FACTORS], of_y[GEMMEPI__MOST_FACTORS];
+  int count = gemmepi__list_factors(graph, x, of_x, 0);
+  return x == y || (count > 0 && gemmepi__list_factors(graph, y, of_y, 0) == count &&
+    memcmp(of_x, of_y, (size_t)count * sizeof of_x[0]) == 0);
+}
+
+/* 2 * x of x + x, 5 * x of 2 * x + 3 * x; -1: they are not alike. sign: of y */
+static int gemmepi__add_alike(gemmepi__graph *graph, int x, int y, double sign) {
+  int rest_x, rest_y, number;
+  double of_x = gemmepi__split_number(graph, x, &rest_x),
+     of_y = sign * gemmepi__split_number(graph, y, &rest_y);
+  if (gemmepi__is_number(graph, rest_x) || !gemmepi__same_factors(graph, rest_x, rest_y))
+    return -1;
+  number = gemmepi__join_numbers(graph, GEMMEPI__OP_ADD, of_x, of_y);
+  return number >= 0 ? gemmepi__make(graph, GEMMEPI__OP_MUL, number, rest_x, -1) : -1;
+}
+
+/* g * (x + y) of g * x + g * y, and with -; -1: they have no first factor in common. */
+static int gemmepi__add_within(gemmepi__graph *graph, int op, int x, int y) {
+  const gemmepi__node *first = &graph->nodes[x], *second = &graph->nodes[y];
+  int g = first->args[0];
+  if (first->op != GEMMEPI__OP_MUL || second->op != GEMMEPI__OP_MUL || g != second->args[0])
+    return -1;
+  return gemmepi__make(graph, GEMMEPI__OP_MUL, g, gemmepi__make(graph, op, first->args[1], second->args[1], -1), -1);
+}
+
+/* A sum and another of what is in it: (p + q) + q; -1: it has none. */
+static int gemmepi__add_to_sum(gemmepi__graph *graph, int sum, int y) {
+  const gemmepi__node n = graph->nodes[sum];
+  int which, alike;
+  for (which = 1; which >= 0 && n.op == GEMMEPI__OP_ADD; which--) {
+    alike = gemmepi__add_alike(graph, n.args[which], y, 1);
+    if (alike >= 0)
+      return which ? gemmepi__make(graph, GEMMEPI__OP_ADD, n.args[0], alike, -1)
+        : gemmepi__make(graph, GEMMEPI__OP_ADD, alike, n.args[1], -1);
+  }
+  return -1;
+}
+
+/* Numbers to the front: 2 * x of x * 2, 6 * x of 2 * (3 * x), 2 * (x * y) of x * (2 * y); -1: they are there. */
+static int gemmepi__number_first(gemmepi__graph *graph, int x, int y) {
+  const gemmepi__node *nodes = graph->nodes;
+  int number, rest;
+  if (gemmepi__is_number(graph, y))
+    return gemmepi__is_number(graph, x) ? -1 : gemmepi__make(graph, GEMMEPI__OP_MUL, y, x, -1);
+  if (gemmepi__is_op(graph, y, GEMMEPI__OP_MUL) && gemmepi__is_number(graph, nodes[y].args[0])) {
+    number = nodes[y].args[0], rest = nodes[y].args[1];
+    if (!gemmepi__is_number(graph, x))
+      return gemmepi__make(graph, GEMMEPI__OP_MUL, number, gemmepi__make(graph, GEMMEPI__OP_MUL, x, rest, -1), -1);
+    number = gemmepi__join_numbers(graph, GEMMEPI__OP_MUL, nodes[x].number, nodes[number].number);
+    return number >= 0 ? gemmepi__make(graph, GEMMEPI__OP_MUL, number, rest, -1) : -1;
+  }
+  if (!gemmepi__is_op(graph, x, GEMMEPI__OP_MUL) || !gemmepi__is_number(graph, nodes[x].args[0]))
+    return -1;
+  number = nodes[x].args[0], rest = nodes[x].args[1];
+  return gemmepi__make(graph, GEMMEPI__OP_MUL, number, gemmepi__make(graph, GEMMEPI__OP_MUL, rest, y, -1), -1);
+}
+
+/* The product without one of its factors; -1: it has no such one. */
+static int gemmepi__without_factor(gemmepi__graph *graph, int node, int factor, int depth) {
+  const gemmepi__node n = graph->nodes[node];
+  int rest;
+  if (n.op != GEMMEPI__OP_MUL || depth == GEMMEPI__MOST_FACTORS || gemmepi__is_number(graph, factor))
+    return -1;
+  if (n.args[1] == factor || n.args[0] == factor)
+    return n.args[n.args[1] == factor ? 0 : 1];
+  rest = gemmepi__without_factor(graph, n.args[0], factor, depth + 1);
+  return rest >= 0 ? gemmepi__make(graph, GEMMEPI__OP_MUL, rest, n.args[1], -1) : -1;
+}
+
+/* >>selections */
 
 /* Of c ? x : 0 and c ? 0 : x which of the two is 0; 0: neither. */
 static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
@@ -3889,6 +4008,36 @@ static int gemmepi__add_selections(gemmepi__graph *graph, int x, int y) {
     gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[2], second.args[2], -1));
 }
 
+/* >>all */
+
+/* x + y of what is alike, or has a factor in common; -1: neither. */
+static int gemmepi__join_terms(gemmepi__graph *graph, int op, int x, int y) {
+  int joined = gemmepi__add_alike(graph, x, y, op == GEMMEPI__OP_SUB ? -1 : 1);
+  if (joined < 0 && op == GEMMEPI__OP_ADD)
+    joined = gemmepi__add_to_sum(graph, x, y);
+  return joined >= 0 ? joined : gemmepi__add_within(graph, op, x, y);
+}
+
+/* -2 * x as -(2 * x); -1: it begins with no such number. */
+static int gemmepi__without_sign(gemmepi__graph *graph, int node) {
+  const gemmepi__node *n = &graph->nodes[node];
+  if (n->op != GEMMEPI__OP_MUL || !gemmepi__is_number(graph, n->args[0]) || !(graph->nodes[n->args[0]].number < 0))
+    return -1;
+  return gemmepi__make(graph, GEMMEPI__OP_MUL, gemmepi__number(graph, -graph->nodes[n->args[0]].number), n->args[1], -1);
+}
+
+static int gemmepi__simplify_difference(gemmepi__graph *graph, int x, int y) {
+  int positive;
+  if (gemmepi__is_the_number(graph, y, 0))
+    return x;
+  if (gemmepi__is_the_number(graph, x, 0))
+    return gemmepi__negative(graph, y);
+  positive =
+    gemmepi__is_op(graph, y, GEMMEPI__OP_NEG) ? graph->nodes[y].args[0] : gemmepi__without_sign(graph, y);
+  return positive >= 0 ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, positive, -1)
+        : gemmepi__join_terms(graph, GEMMEPI__OP_SUB, x, y);
+}
+
 static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
   const gemmepi__node *nodes = graph->nodes;
   int first;
@@ -3900,12 +4049,17 @@ static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
     return gemmepi__make(graph, GEMMEPI__OP_SUB, x, nodes[y].args[0], -1);
   if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
     return gemmepi__make(graph, GEMMEPI__OP_SUB, y, nodes[x].args[0], -1);
+  if ((first = gemmepi__without_sign(graph, y)) >= 0)
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, x, first, -1);
+  if ((first = gemmepi__without_sign(graph, x)) >= 0)
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, y, first, -1);
   if (gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) && gemmepi__is_op(graph, y, GEMMEPI__OP_BOTH)) {
     first = gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[0], nodes[y].args[0], -1);
     return gemmepi__make(graph, GEMMEPI__OP_BOTH, first,
       gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1), -1);
   }
-  return gemmepi__add_selections(graph, x, y);
+  first = gemmepi__add_selections(graph, x, y);
+  return first >= 0 ? first : gemmepi__join_terms(graph, GEMMEPI__OP_ADD, x, y);
 }
 
 static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node *node) {
@@ -3922,8 +4076,33 @@ static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node 
     return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, graph->nodes[x].args[0], y, -1));
   if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
     return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, x, graph->nodes[y].args[0], -1));
-  selected = gemmepi__select_outside(graph, node, 0);
+  selected = gemmepi__number_first(graph, x, y);
+  if (selected < 0)
+    selected = gemmepi__select_outside(graph, node, 0);
   return selected >= 0 ? selected : gemmepi__select_outside(graph, node, 1);
+}
+
+static int gemmepi__simplify_quotient(gemmepi__graph *graph, const gemmepi__node *node) {
+  int x = node->args[0], y = node->args[1], rest;
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+    return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, graph->nodes[x].args[0], y, -1));
+  if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+    return x;
+  rest = gemmepi__without_factor(graph, x, y, 0);
+  return rest >= 0 ? rest : gemmepi__select_outside(graph, node, 0);
+}
+
+static int gemmepi__simplify_negative(gemmepi__graph *graph, int x) {
+  const gemmepi__node *n = &graph->nodes[x];
+  if (n->op == GEMMEPI__OP_NEG)
+    return n->args[0];
+  if (gemmepi__zero_branch(graph, x))
+    return gemmepi__negative_selection(graph, *n);
+  if (n->op == GEMMEPI__OP_SUB)
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, n->args[1], n->args[0], -1);
+  if (n->op == GEMMEPI__OP_MUL && gemmepi__is_number(graph, n->args[0]))
+    return gemmepi__make(graph, GEMMEPI__OP_MUL, gemmepi__number(graph, -graph->nodes[n->args[0]].number), n->args[1], -1);
+  return -1;
 }
 
 /* What the operation comes to; -1: it stays. */
@@ -3934,28 +4113,20 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
   case GEMMEPI__OP_ADD:
     return gemmepi__simplify_sum(graph, x, y);
   case GEMMEPI__OP_SUB:
-    if (gemmepi__is_the_number(graph, y, 0))
-      return x;
-    if (gemmepi__is_the_number(graph, x, 0))
-      return gemmepi__negative(graph, y);
-    return gemmepi__is_op(graph, y, GEMMEPI__OP_NEG)
-        ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, nodes[y].args[0], -1)
-        : -1;
+    return gemmepi__simplify_difference(graph, x, y);
   case GEMMEPI__OP_MUL:
     return gemmepi__simplify_product(graph, node);
   case GEMMEPI__OP_DIV:
-    if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
-      return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, nodes[x].args[0], y, -1));
-    if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
-      return x;
-    return gemmepi__select_outside(graph, node, 0);
+    return gemmepi__simplify_quotient(graph, node);
   case GEMMEPI__OP_NEG:
-    if (gemmepi__zero_branch(graph, x))
-      return gemmepi__negative_selection(graph, graph->nodes[x]);
-    if (gemmepi__is_op(graph, x, GEMMEPI__OP_SUB))
-      return gemmepi__make(graph, GEMMEPI__OP_SUB, nodes[x].args[1], nodes[x].args[0], -1);
-    return gemmepi__is_op(graph, x, GEMMEPI__OP_NEG) ? nodes[x].args[0] : -1;
+    return gemmepi__simplify_negative(graph, x);
+  case GEMMEPI__OP_POW:
+    return gemmepi__is_the_number(graph, y, 1)   ? x
+       : gemmepi__is_the_number(graph, y, 0) ? gemmepi__number(graph, 1)
+        : -1;
   case GEMMEPI__OP_SELECT:
+    if (gemmepi__is_number(graph, x))
+      return node->args[nodes[x].number != 0 ? 1 : 2];
     return y == node->args[2] ? y : -1;
   case GEMMEPI__OP_BOTH:
     return gemmepi__is_the_number(graph, x, 0) && x == y ? x : -1;
@@ -4974,6 +5145,7 @@ static gemmepi_status gemmepi__parse(gemmepi__parser *p, gemmepi__graph *graph, 
 
 enum {
   GEMMEPI__PRINT_DEPTH = 20, /* of expressions within one another, before one is given a name */
+  GEMMEPI__BY_TEXT = 9999, /* the label of locals that have their name of the text */
   GEMMEPI__BY_OUTPUT = 10000, /* labels from here on are of outputs, which a statement assigns */
   GEMMEPI__BY_OPERAND = 20000 /* and these of operands that are read in the node's place */
 };
@@ -4988,6 +5160,7 @@ typedef struct gemmepi__printer {
   const gemmepi__node *nodes;
   int count, mode, output_count;
   int exchanged; /* the names are those of column-major order */
+  int regroups; /* 2 * (x * y) is written 2 * x * y */
   int64_t group;
   const char *between; /* statements */
   const char *value, *names[GEMMEPI__FORMULA_OPERANDS + 1]; /* the last is D's; NULL: none */
@@ -5017,23 +5190,6 @@ static void gemmepi__count_uses(gemmepi__printer *p) {
         p->uses[p->nodes[i].args[a]]++;
 }
 
-static void gemmepi__label_nodes(gemmepi__printer *p) {
-  int i, a, number = 0;
-  for (i = p->output_count - 1; i >= 0; i--)
-    if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
-      p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
-  for (i = 0; i < p->count; i++) {
-    p->depth[i] = 1;
-    if (!p->uses[i] || gemmepi__is_leaf(p, i))
-      continue;
-    for (a = 0; a < 3; a++)
-      if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
-        p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
-    if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
-      p->labels[i] = (int16_t)++number;
-  }
-}
-
 /* Whether a local's name, which ends where it has no more letters, is another's already. */
 static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t length) {
   int i;
@@ -5053,13 +5209,35 @@ static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t
   return 0;
 }
 
+/* Whether a local has a name in the text that is nobody else's. */
+static int gemmepi__has_own_name(const gemmepi__printer *p, int node) {
+  size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
+  return length && !gemmepi__is_taken(p, p->text + p->places[node], length);
+}
+
+static void gemmepi__label_nodes(gemmepi__printer *p) {
+  int i, a, number = 0;
+  for (i = p->output_count - 1; i >= 0; i--)
+    if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
+      p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
+  for (i = 0; i < p->count; i++) {
+    p->depth[i] = 1;
+    if (!p->uses[i] || gemmepi__is_leaf(p, i))
+      continue;
+    for (a = 0; a < 3; a++)
+      if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
+        p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
+    if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
+      p->labels[i] = (int16_t)(gemmepi__has_own_name(p, i) ? (int)GEMMEPI__BY_TEXT : ++number);
+  }
+}
+
 /* t1 and so on, with a line below where that is somebody's. */
 static void gemmepi__print_local(const gemmepi__printer *p, int node) {
   char name[32];
-  size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
   int lines = 0;
-  if (length && !gemmepi__is_taken(p, p->text + p->places[node], length)) {
-    gemmepi__append(p->out, "%.*s", (int)length, p->text + p->places[node]);
+  if (p->labels[node] == GEMMEPI__BY_TEXT) {
+    gemmepi__append(p->out, "%.*s", (int)gemmepi__name_length(p->text + p->places[node]), p->text + p->places[node]);
     return;
   }
   do
@@ -5125,6 +5303,16 @@ static void gemmepi__print_call(const gemmepi__printer *p, const gemmepi__node *
   gemmepi__append(p->out, ")");
 }
 
+/* Whether a node is a number times what begins with none, and so may be grouped otherwise. */
+static int gemmepi__begins_with_number(const gemmepi__printer *p, const gemmepi__node *node) {
+  int first = node->args[1];
+  if (node->op != GEMMEPI__OP_MUL || p->nodes[node->args[0]].op != GEMMEPI__OP_NUMBER)
+    return 0;
+  while (!p->labels[first] && (p->nodes[first].op == GEMMEPI__OP_MUL || p->nodes[first].op == GEMMEPI__OP_DIV))
+    first = p->nodes[first].args[0];
+  return p->nodes[first].op != GEMMEPI__OP_NUMBER;
+}
+
 static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__node *node, int precedence) {
   const gemmepi__operation_of_formula *row = gemmepi__operation_of(node->op);
   if (row->precedence == 9) {
@@ -5136,7 +5324,7 @@ static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__n
   if (node->op == GEMMEPI__OP_SELECT) {
     gemmepi__print_expression(p, node->args[0], 2);
     gemmepi__append(p->out, " ? ");
-    gemmepi__print_expression(p, node->args[1], 1);
+    gemmepi__print_expression(p, node->args[1], 2);
     gemmepi__append(p->out, " : ");
     gemmepi__print_expression(p, node->args[2], 1);
   } else if (row->least == 1) {
@@ -5145,7 +5333,7 @@ static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__n
   } else {
     gemmepi__print_expression(p, node->args[0], row->precedence);
     gemmepi__append(p->out, " %s ", row->name);
-    gemmepi__print_expression(p, node->args[1], row->precedence + 1);
+    gemmepi__print_expression(p, node->args[1], row->precedence + !(p->regroups && gemmepi__begins_with_number(p, node)));
   }
   if (row->precedence < precedence)
     gemmepi__append(p->out, ")");
@@ -5599,6 +5787,7 @@ static void gemmepi__prepare_printer(gemmepi__derivation *d) {
   p->mode = d->graph.mode;
   p->group = d->graph.group;
   p->exchanged = d->desc.exchanged;
+  p->regroups = 1;
   p->between = ";\n";
   p->value = gemmepi__value_name(&d->desc);
   p->text = d->desc.text;

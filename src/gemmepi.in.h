@@ -32,6 +32,7 @@
 #include "formula/operations.h"
 #include "formula/number.h"
 #include "formula/graph.h"
+#include "formula/simplify.h"
 #include "formula/operands.h"
 #include "formula/parse.h"
 #include "formula/print.h"

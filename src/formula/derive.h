@@ -424,6 +424,7 @@ static void gemmepi__prepare_printer(gemmepi__derivation *d) {
     p->mode = d->graph.mode;
     p->group = d->graph.group;
     p->exchanged = d->desc.exchanged;
+    p->regroups = 1;
     p->between = ";\n";
     p->value = gemmepi__value_name(&d->desc);
     p->text = d->desc.text;

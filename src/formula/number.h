@@ -50,6 +50,10 @@ static double gemmepi__number_of(const char *text, size_t length) {
 static void gemmepi__print_number(char text[GEMMEPI__NUMBER_SIZE], double number) {
     char *from, *to = text;
     int digits, in_point = 0;
+    if (number >= -1e9 && number <= 1e9 && number == (double)(long)number) { /* 30, not 3e+01 */
+        snprintf(text, GEMMEPI__NUMBER_SIZE, "%.0f", number);
+        return;
+    }
     for (digits = 1; digits <= 17; digits++) {
         snprintf(text, GEMMEPI__NUMBER_SIZE, "%.*g", digits, number);
         if (strtod(text, NULL) == number)
