@@ -202,11 +202,16 @@ static void make_piece(piece *t, const char *name, char kind, int lines, int len
     t->gradient = NULL;
 }
 
+static int elements_of_gradient(const piece *t) {
+    return (BATCH - 1) * (t->gradient_stride > t->stride ? t->gradient_stride : t->stride) +
+           t->lines * t->ld + 1;
+}
+
 /* With a stride of its own, if it has one: of each item, though all items share what it is the gradient of. */
 static void make_gradient(piece *t, int stride) {
     int i, elements;
     t->gradient_stride = stride;
-    elements = (BATCH - 1) * (stride > t->stride ? stride : t->stride) + t->lines * t->ld + 1;
+    elements = elements_of_gradient(t);
     t->gradient = (double *)malloc(sizeof(double) * (size_t)elements);
     for (i = 0; i < elements; i++)
         t->gradient[i] = z.accumulate && t->kind != 'f' && t->kind != 'F' ? 0.25 : NAN;
@@ -444,6 +449,143 @@ static void gradients_of_operands_are_what_differences_say(void) {
                     check_gradients(&gradient_cases[i], order, form ? BATCH : 1, form == 2, way);
 }
 
+/* >>the same on a GPU, against the host */
+
+enum { MOST_BLOCKS = 40 };
+
+/* Memory of the host, and where it is on the device. */
+static struct block {
+    void *host, *device;
+    size_t bytes;
+} blocks[MOST_BLOCKS];
+static int block_count;
+
+static void *on_device(void *memory, size_t bytes) {
+    struct block *block = &blocks[block_count];
+    if (memory == NULL)
+        return NULL;
+    block->host = memory;
+    block->bytes = bytes;
+    CHECK(gemmepi_alloc(here->context, bytes, &block->device) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, block->device, memory, bytes, here->stream) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    block_count++;
+    return block->device;
+}
+
+static void take_from_device(void) {
+    while (block_count > 0) {
+        struct block *block = &blocks[--block_count];
+        CHECK(gemmepi_download(here->context, block->host, block->device, block->bytes, here->stream) ==
+                      GEMMEPI_OK &&
+                  gemmepi_free(here->context, block->device) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+    }
+}
+
+static double *piece_on_device(piece *t) {
+    return (double *)on_device(t->at, sizeof(double) * (size_t)(elements_of(t) + 1));
+}
+
+static double *gradient_on_device(piece *t) {
+    return (double *)on_device(t->gradient, sizeof(double) * (size_t)elements_of_gradient(t));
+}
+
+/* Numbers stay where they are. */
+static void operands_on_device(void) {
+    int i, j;
+    for (i = j = 0; i < z.count; i++, j++) {
+        piece *t = &z.operands[i];
+        if (strchr("lS", t->kind))
+            z.pointers[j] = on_device(t->whole, sizeof t->whole);
+        else if (t->kind != 'n')
+            z.pointers[j] = piece_on_device(t);
+        if (t->gradient)
+            z.pointers[++j] = gradient_on_device(t);
+    }
+}
+
+static void world_on_device(void) {
+    int across = z.order == GEMMEPI_COLUMN_MAJOR;
+    double *x = piece_on_device(&z.x), *w = piece_on_device(&z.w);
+    double *dx = gradient_on_device(&z.x), *dw = gradient_on_device(&z.w);
+    z.args.a = across ? w : x;
+    z.args.b = across ? x : w;
+    z.args.da = across ? dw : dx;
+    z.args.db = across ? dx : dw;
+    z.args.bias = z.bias ? piece_on_device(&z.b) : NULL;
+    z.args.dbias = gradient_on_device(&z.b);
+    z.args.y = piece_on_device(&z.y);
+    z.args.dy = piece_on_device(&z.dy);
+    z.args.preact = z.saved ? piece_on_device(&z.p) : NULL;
+    operands_on_device();
+}
+
+/* All gradients, one after another. */
+static int list_gradients(double *to) {
+    piece *all[3 + MOST_OPERANDS] = {&z.x, &z.w, &z.b};
+    int i, count = 0;
+    for (i = 0; i < z.count; i++)
+        all[3 + i] = &z.operands[i];
+    for (i = 0; i < 3 + z.count; i++)
+        if (all[i]->gradient) {
+            memcpy(to + count, all[i]->gradient, sizeof(double) * (size_t)elements_of_gradient(all[i]));
+            count += elements_of_gradient(all[i]);
+        }
+    return count;
+}
+
+static void run_world(gemmepi_context *context, gemmepi_stream stream) {
+    CHECK(gemmepi_linear(context, &z.desc, &z.args, stream) == GEMMEPI_OK, "%s: %s", z.of->formula,
+          gemmepi_last_error());
+    CHECK(gemmepi_linear_backward(context, &z.desc, &z.args, stream) == GEMMEPI_OK, "%s: %s", z.of->formula,
+          gemmepi_last_error());
+}
+
+static void compare_with_host(gemmepi_context *host, const gradient_case *of, int order, int batch, int items,
+                              int way) {
+    static double want[8192], got[8192];
+    int i, count;
+    make_world(of, order, batch, items, way & 1, way >> 1 & 1, way >> 2 & 1);
+    run_world(host, NULL);
+    count = list_gradients(want);
+    free_world();
+    make_world(of, order, batch, items, way & 1, way >> 1 & 1, way >> 2 & 1);
+    world_on_device();
+    run_world(here->context, here->stream);
+    take_from_device();
+    CHECK(list_gradients(got) == count, "%d", count);
+    for (i = 0; i < count; i++)
+        CHECK(got[i] == want[i] || (got[i] != got[i] && want[i] != want[i]) ||
+                  fabs(got[i] - want[i]) <= 1e-11 * (1 + fabs(want[i])),
+              "%s, order %d, batch %d, items %d, way %d: number %d is %.17g, not %.17g", of->formula, order,
+              batch, items, way, i, got[i], want[i]);
+    free_world();
+}
+
+static void gradients_of_operands_on_a_gpu_are_the_hosts(void) {
+    gemmepi_config config = {0};
+    gemmepi_context *host;
+    int i, order, form;
+    if (here->is_host)
+        SKIP("this is the host");
+    config.device = GEMMEPI_DEVICE_HOST;
+    if (gemmepi_create(&config, &host) != GEMMEPI_OK)
+        SKIP("the host does not open");
+    for (i = 0; i < (int)(sizeof gradient_cases / sizeof gradient_cases[0]); i++)
+        for (order = 0; order < 2; order++)
+            for (form = 0; form < 3; form++) {
+                int key[2] = {i, order};
+                if (!test_takes(test_key(key, 2)))
+                    continue;
+                compare_with_host(host, &gradient_cases[i], order, form ? BATCH : 1, form == 2,
+                                  2 + form % 2 * 3);
+                compare_with_host(host, &gradient_cases[i], order, form ? BATCH : 1, form == 2,
+                                  5 - form % 2 * 3);
+            }
+    gemmepi_destroy(host);
+}
+
 /* >>16 bits: the same values, which both types hold, in F64 */
 
 enum { ROWS = 9, COLUMNS = 12, INNER = 7, CELLS = ROWS * COLUMNS };
@@ -570,6 +712,7 @@ static int runs_formulas(void) {
 
 static void run_all(void) {
     RUN(gradients_of_operands_are_what_differences_say);
+    RUN(gradients_of_operands_on_a_gpu_are_the_hosts);
     RUN(every_activation_and_gate_is_its_formula);
     RUN(random_layers_are_what_their_formulas_are);
     RUN(sixteen_bits_are_near_what_f64_gives);
