@@ -169,7 +169,7 @@ static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int back
 
 /* What a formula says before gradients are looked at: forward all, backward how wide dY is. */
 static gemmepi_status gemmepi__take_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
-                                                   int backward, size_t alignment, gemmepi__layer_task *task,
+                                                   size_t alignment, gemmepi__layer_task *task,
                                                    gemmepi__problem *problem, int64_t *columns) {
 #ifndef GEMMEPI_NO_FORMULA
     gemmepi_status status = gemmepi__check_layers_operands(layer);
@@ -177,10 +177,11 @@ static gemmepi_status gemmepi__take_layers_formula(gemmepi_context *context, con
         status = gemmepi__check_scales_beside(task);
     if (status)
         return status;
-    return backward ? gemmepi__take_bare_formula(context, layer, task, alignment, columns)
-                    : gemmepi__take_forward_formula(context, layer, alignment, task, problem);
+    return gemmepi__is_backward(task)
+               ? gemmepi__take_bare_formula(context, layer, task, alignment, columns)
+               : gemmepi__take_forward_formula(context, layer, alignment, task, problem);
 #else
-    (void)context, (void)layer, (void)backward, (void)alignment, (void)task, (void)problem, (void)columns;
+    (void)context, (void)layer, (void)alignment, (void)task, (void)problem, (void)columns;
     return GEMMEPI_OK;
 #endif
 }
@@ -211,8 +212,7 @@ static gemmepi_status gemmepi__take_layer(gemmepi_context *context, const gemmep
         gemmepi__exchange_layer(&callers);
     callers.order = desc->order;
     if (!status && layer.formula)
-        status =
-            gemmepi__take_layers_formula(context, &callers, backward, alignment, task, problem, &columns);
+        status = gemmepi__take_layers_formula(context, &callers, alignment, task, problem, &columns);
     if (!status && backward)
         status = gemmepi__take_gradients(&layer, columns, alignment, task);
 #ifndef GEMMEPI_NO_FORMULA

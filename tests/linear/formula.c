@@ -340,13 +340,13 @@ static void make_layer(void) {
     z.args.operands = z.desc.operand_count ? z.pointers : NULL;
 }
 
-static void make_world(const gradient_case *of, int order, int batch, int items, int saved, int bias,
-                       int accumulate) {
+/* way, bits: 1 saved, else recomputed; 2 with a bias; 4 accumulating */
+static void make_world(const gradient_case *of, int order, int batch, int items, int way) {
     int columns = of->width == 'h' ? LENGTH / 2 : of->width == 'd' ? 2 * LENGTH : LENGTH;
     memset(&z, 0, sizeof z);
     z.random = rng_seeded((uint64_t)(of - gradient_cases) * 64 + (uint64_t)(order + batch + items));
-    z.of = of, z.order = order, z.batch = batch, z.items = items, z.saved = saved, z.bias = bias;
-    z.accumulate = accumulate;
+    z.of = of, z.order = order, z.batch = batch, z.items = items;
+    z.saved = way & 1, z.bias = way >> 1 & 1, z.accumulate = way >> 2;
     make_piece(&z.x, "x", 'f', LINES, DEPTH, batch > 1);
     make_piece(&z.w, "w", 'f', DEPTH, LENGTH, batch > 1 && items);
     make_piece(&z.b, "b", 'c', 1, LENGTH, batch > 1 && items);
@@ -418,7 +418,7 @@ static int piece_holds(const gemmepi_plan *forward, piece *t) {
 static void check_gradients(const gradient_case *of, int order, int batch, int items, int way) {
     gemmepi_plan *forward = NULL, *backward = NULL;
     int i, good;
-    make_world(of, order, batch, items, way & 1, way >> 1 & 1, way >> 2 & 1);
+    make_world(of, order, batch, items, way);
     good = gemmepi_plan_linear(here->context, &z.desc, &forward) == GEMMEPI_OK &&
            gemmepi_plan_linear_backward(here->context, &z.desc, &backward) == GEMMEPI_OK &&
            gemmepi_run_linear(forward, &z.args, NULL) == GEMMEPI_OK &&
@@ -436,7 +436,6 @@ static void check_gradients(const gradient_case *of, int order, int batch, int i
     free_world();
 }
 
-/* way, bits: 1 saved, else recomputed; 2 with a bias; 4 accumulating */
 static void gradients_of_operands_are_what_differences_say(void) {
     size_t i;
     int order, form, way;
@@ -546,11 +545,11 @@ static void compare_with_host(gemmepi_context *host, const gradient_case *of, in
                               int way) {
     static double want[8192], got[8192];
     int i, count;
-    make_world(of, order, batch, items, way & 1, way >> 1 & 1, way >> 2 & 1);
+    make_world(of, order, batch, items, way);
     run_world(host, NULL);
     count = list_gradients(want);
     free_world();
-    make_world(of, order, batch, items, way & 1, way >> 1 & 1, way >> 2 & 1);
+    make_world(of, order, batch, items, way);
     world_on_device();
     run_world(here->context, here->stream);
     take_from_device();
