@@ -669,7 +669,18 @@ typedef struct gemmepi_elementwise_args {
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these or I8, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
-   preact and dy: any mode of a and b, TENSOR of the others. */
+   preact and dy: any mode of a and b, TENSOR of the others.
+
+   A formula takes the activation's place: d = v * sigmoid(beta * v), say. v is P, with the bias, d is Y, and nothing else is assigned.
+   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P itself, whatever
+   the formula is, and where it and dy have a scale, that is one for the batch. Backward runs the formula's gradient, as gemmepi_derive gives
+   it; what has no derivative is refused. Where that gradient reads P it needs SAVED or RECOMPUTE, else neither, and then preact is not read.
+   uniform gives both directions the same numbers.
+   The gradient of an input operand NAME is an output operand d_NAME, of its kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: of FULL
+   the input's, BF16 where that has 8 bits, of others F32 or F64). One that is listed is asked for: backward writes it, or, with accumulate
+   and but for FULL, adds to it, and forward takes no notice of it. It has no scale and no amax. There are none of NUMBERs, of whole numbers, and of
+   inputs with periods. In a batch d_NAME has a batch_stride for items, or 0, PER_COLUMN (column-major: PER_ROW) and SCALAR alone,
+   where NAME has 0, too: the sum over the batch. */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */
     int64_t batch;               /* the number of items; 0: 1 */
@@ -692,6 +703,13 @@ typedef struct gemmepi_linear_desc {
        BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
     gemmepi_dtype g_dtype;
     size_t alignment; /* as in gemmepi_matmul_desc */
+
+    /* In the activation's place: what becomes of P, as text. activation and has_parameter are 0 then. NULL: none */
+    const char *formula;
+    const struct gemmepi_operand *operands; /* what it reads beside P, and gradients of these, d_NAME */
+    int operand_count;                      /* at most 28 */
+    const char *formula_value;              /* what it calls P; NULL: "v" */
+    const char *formula_result;             /* what it calls Y; NULL: "d" */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer; each direction takes those that it needs and leaves the others, so that one struct serves both.
@@ -709,6 +727,12 @@ typedef struct gemmepi_linear_args {
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
+
+    /* Of a formula, a pointer for each of desc's operands, in their order: of a NUMBER to a double on the host, of those that have more than
+       one element at a multiple of desc.alignment. The array is needed, and may be the same, in both directions; each takes those that it
+       needs. The caller's memory, which is read while the call is made */
+    void *const *operands;
+    const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
 } gemmepi_linear_args;
 
 /* >>formulas */
@@ -749,8 +773,8 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
    So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
 
-   Products run formulas (gemmepi_matmul_desc.formula), and so do element-wise operations (gemmepi_elementwise_desc.formula), without v.
-   gemmepi_derive derives them.
+   Products run formulas (gemmepi_matmul_desc.formula), and so do layers (gemmepi_linear_desc.formula) and element-wise operations
+   (gemmepi_elementwise_desc.formula), these without v. gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */
@@ -3825,8 +3849,8 @@ static int gemmepi__fold(gemmepi__graph *graph, const gemmepi__node *node) {
     return -1;
   return gemmepi__number(graph, out);
 }
-
-/* >>simplifying, of gradients: as of finite numbers, and a sum of -0 and 0 may be either */
+/* Nodes made of nodes, of which each is there once: folded, and, of gradients, simplified as of finite numbers that are not 0 where they
+ divide; a sum of -0 and 0 may be either. */
 
 static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z);
 
@@ -3839,6 +3863,121 @@ static int gemmepi__negative(gemmepi__graph *graph, int x) {
     return x;
   return gemmepi__make(graph, GEMMEPI__OP_NEG, x, -1, -1);
 }
+
+/* >>factors: a number stands first in its product, and the rest of it keeps what others share */
+
+/* 2 of 2 * x, -1 of -x, 1 of others; *rest is x. */
+static double gemmepi__split_number(const gemmepi__graph *graph, int node, int *rest) {
+  const gemmepi__node *n = &graph->nodes[node];
+  *rest = node;
+  if (n->op == GEMMEPI__OP_NEG) {
+    *rest = n->args[0];
+    return -1;
+  }
+  if (n->op != GEMMEPI__OP_MUL || !gemmepi__is_number(graph, n->args[0]))
+    return 1;
+  *rest = n->args[1];
+  return graph->nodes[n->args[0]].number;
+}
+
+/* x + y or x * y as a number, rounded as a number of the text is; -1: it is out of F32's range. */
+static int gemmepi__join_numbers(gemmepi__graph *graph, int op, double x, double y) {
+  double joined = op == GEMMEPI__OP_ADD ? x + y : x * y;
+  if (!(fabs(joined) <= FLT_MAX) || (joined != 0 && fabs(joined) < FLT_MIN))
+    return -1;
+  return gemmepi__number(graph, joined);
+}
+
+enum { GEMMEPI__MOST_FACTORS = 8 };
+
+/* The factors of a product in ascending order, behind those that are there; how many there are then, -1: too many. */
+static int gemmepi__list_factors(const gemmepi__graph *graph, int node, int16_t factors[GEMMEPI__MOST_FACTORS], int count) {
+  const gemmepi__node *n = &graph->nodes[node];
+  int i;
+  if (n->op == GEMMEPI__OP_MUL) {
+    count = gemmepi__list_factors(graph, n->args[0], factors, count);
+    return count < 0 ? -1 : gemmepi__list_factors(graph, n->args[1], factors, count);
+  }
+  if (count == GEMMEPI__MOST_FACTORS)
+    return -1;
+  for (i = count; i > 0 && factors[i - 1] > node; i--)
+    factors[i] = factors[i - 1];
+  factors[i] = (int16_t)node;
+  return count + 1;
+}
+
+static int gemmepi__same_factors(const gemmepi__graph *graph, int x, int y) {
+  int16_t of_x[GEMMEPI__MOST_FACTORS], of_y[GEMMEPI__MOST_FACTORS];
+  int count = gemmepi__list_factors(graph, x, of_x, 0);
+  return x == y || (count > 0 && gemmepi__list_factors(graph, y, of_y, 0) == count &&
+    memcmp(of_x, of_y, (size_t)count * sizeof of_x[0]) == 0);
+}
+
+/* 2 * x of x + x, 5 * x of 2 * x + 3 * x; -1: they are not alike. sign: of y */
+static int gemmepi__add_alike(gemmepi__graph *graph, int x, int y, double sign) {
+  int rest_x, rest_y, number;
+  double of_x = gemmepi__split_number(graph, x, &rest_x),
+     of_y = sign * gemmepi__split_number(graph, y, &rest_y);
+  if (gemmepi__is_number(graph, rest_x) || !gemmepi__same_factors(graph, rest_x, rest_y))
+    return -1;
+  number = gemmepi__join_numbers(graph, GEMMEPI__OP_ADD, of_x, of_y);
+  return number >= 0 ? gemmepi__make(graph, GEMMEPI__OP_MUL, number, rest_x, -1) : -1;
+}
+
+/* g * (x + y) of g * x + g * y, and with -; -1: they have no first factor in common. */
+static int gemmepi__add_within(gemmepi__graph *graph, int op, int x, int y) {
+  const gemmepi__node *first = &graph->nodes[x], *second = &graph->nodes[y];
+  int g = first->args[0];
+  if (first->op != GEMMEPI__OP_MUL || second->op != GEMMEPI__OP_MUL || g != second->args[0])
+    return -1;
+  return gemmepi__make(graph, GEMMEPI__OP_MUL, g, gemmepi__make(graph, op, first->args[1], second->args[1], -1), -1);
+}
+
+/* A sum and another of what is in it: (p + q) + q; -1: it has none. */
+static int gemmepi__add_to_sum(gemmepi__graph *graph, int sum, int y) {
+  const gemmepi__node n = graph->nodes[sum];
+  int which, alike;
+  for (which = 1; which >= 0 && n.op == GEMMEPI__OP_ADD; which--) {
+    alike = gemmepi__add_alike(graph, n.args[which], y, 1);
+    if (alike >= 0)
+      return which ? gemmepi__make(graph, GEMMEPI__OP_ADD, n.args[0], alike, -1)
+        : gemmepi__make(graph, GEMMEPI__OP_ADD, alike, n.args[1], -1);
+  }
+  return -1;
+}
+
+/* Numbers to the front: 2 * x of x * 2, 6 * x of 2 * (3 * x), 2 * (x * y) of x * (2 * y); -1: they are there. */
+static int gemmepi__number_first(gemmepi__graph *graph, int x, int y) {
+  const gemmepi__node *nodes = graph->nodes;
+  int number, rest;
+  if (gemmepi__is_number(graph, y))
+    return gemmepi__is_number(graph, x) ? -1 : gemmepi__make(graph, GEMMEPI__OP_MUL, y, x, -1);
+  if (gemmepi__is_op(graph, y, GEMMEPI__OP_MUL) && gemmepi__is_number(graph, nodes[y].args[0])) {
+    number = nodes[y].args[0], rest = nodes[y].args[1];
+    if (!gemmepi__is_number(graph, x))
+      return gemmepi__make(graph, GEMMEPI__OP_MUL, number, gemmepi__make(graph, GEMMEPI__OP_MUL, x, rest, -1), -1);
+    number = gemmepi__join_numbers(graph, GEMMEPI__OP_MUL, nodes[x].number, nodes[number].number);
+    return number >= 0 ? gemmepi__make(graph, GEMMEPI__OP_MUL, number, rest, -1) : -1;
+  }
+  if (!gemmepi__is_op(graph, x, GEMMEPI__OP_MUL) || !gemmepi__is_number(graph, nodes[x].args[0]))
+    return -1;
+  number = nodes[x].args[0], rest = nodes[x].args[1];
+  return gemmepi__make(graph, GEMMEPI__OP_MUL, number, gemmepi__make(graph, GEMMEPI__OP_MUL, rest, y, -1), -1);
+}
+
+/* The product without one of its factors; -1: it has no such one. */
+static int gemmepi__without_factor(gemmepi__graph *graph, int node, int factor, int depth) {
+  const gemmepi__node n = graph->nodes[node];
+  int rest;
+  if (n.op != GEMMEPI__OP_MUL || depth == GEMMEPI__MOST_FACTORS || gemmepi__is_number(graph, factor))
+    return -1;
+  if (n.args[1] == factor || n.args[0] == factor)
+    return n.args[n.args[1] == factor ? 0 : 1];
+  rest = gemmepi__without_factor(graph, n.args[0], factor, depth + 1);
+  return rest >= 0 ? gemmepi__make(graph, GEMMEPI__OP_MUL, rest, n.args[1], -1) : -1;
+}
+
+/* >>selections */
 
 /* Of c ? x : 0 and c ? 0 : x which of the two is 0; 0: neither. */
 static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
@@ -3892,6 +4031,36 @@ static int gemmepi__add_selections(gemmepi__graph *graph, int x, int y) {
     gemmepi__make(graph, GEMMEPI__OP_ADD, first.args[2], second.args[2], -1));
 }
 
+/* >>all */
+
+/* x + y of what is alike, or has a factor in common; -1: neither. */
+static int gemmepi__join_terms(gemmepi__graph *graph, int op, int x, int y) {
+  int joined = gemmepi__add_alike(graph, x, y, op == GEMMEPI__OP_SUB ? -1 : 1);
+  if (joined < 0 && op == GEMMEPI__OP_ADD)
+    joined = gemmepi__add_to_sum(graph, x, y);
+  return joined >= 0 ? joined : gemmepi__add_within(graph, op, x, y);
+}
+
+/* -2 * x as -(2 * x); -1: it begins with no such number. */
+static int gemmepi__without_sign(gemmepi__graph *graph, int node) {
+  const gemmepi__node *n = &graph->nodes[node];
+  if (n->op != GEMMEPI__OP_MUL || !gemmepi__is_number(graph, n->args[0]) || !(graph->nodes[n->args[0]].number < 0))
+    return -1;
+  return gemmepi__make(graph, GEMMEPI__OP_MUL, gemmepi__number(graph, -graph->nodes[n->args[0]].number), n->args[1], -1);
+}
+
+static int gemmepi__simplify_difference(gemmepi__graph *graph, int x, int y) {
+  int positive;
+  if (gemmepi__is_the_number(graph, y, 0))
+    return x;
+  if (gemmepi__is_the_number(graph, x, 0))
+    return gemmepi__negative(graph, y);
+  positive =
+    gemmepi__is_op(graph, y, GEMMEPI__OP_NEG) ? graph->nodes[y].args[0] : gemmepi__without_sign(graph, y);
+  return positive >= 0 ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, positive, -1)
+        : gemmepi__join_terms(graph, GEMMEPI__OP_SUB, x, y);
+}
+
 static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
   const gemmepi__node *nodes = graph->nodes;
   int first;
@@ -3903,12 +4072,17 @@ static int gemmepi__simplify_sum(gemmepi__graph *graph, int x, int y) {
     return gemmepi__make(graph, GEMMEPI__OP_SUB, x, nodes[y].args[0], -1);
   if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
     return gemmepi__make(graph, GEMMEPI__OP_SUB, y, nodes[x].args[0], -1);
+  if ((first = gemmepi__without_sign(graph, y)) >= 0)
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, x, first, -1);
+  if ((first = gemmepi__without_sign(graph, x)) >= 0)
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, y, first, -1);
   if (gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) && gemmepi__is_op(graph, y, GEMMEPI__OP_BOTH)) {
     first = gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[0], nodes[y].args[0], -1);
     return gemmepi__make(graph, GEMMEPI__OP_BOTH, first,
       gemmepi__make(graph, GEMMEPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1), -1);
   }
-  return gemmepi__add_selections(graph, x, y);
+  first = gemmepi__add_selections(graph, x, y);
+  return first >= 0 ? first : gemmepi__join_terms(graph, GEMMEPI__OP_ADD, x, y);
 }
 
 static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node *node) {
@@ -3925,8 +4099,33 @@ static int gemmepi__simplify_product(gemmepi__graph *graph, const gemmepi__node 
     return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, graph->nodes[x].args[0], y, -1));
   if (gemmepi__is_op(graph, y, GEMMEPI__OP_NEG))
     return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_MUL, x, graph->nodes[y].args[0], -1));
-  selected = gemmepi__select_outside(graph, node, 0);
+  selected = gemmepi__number_first(graph, x, y);
+  if (selected < 0)
+    selected = gemmepi__select_outside(graph, node, 0);
   return selected >= 0 ? selected : gemmepi__select_outside(graph, node, 1);
+}
+
+static int gemmepi__simplify_quotient(gemmepi__graph *graph, const gemmepi__node *node) {
+  int x = node->args[0], y = node->args[1], rest;
+  if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
+    return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, graph->nodes[x].args[0], y, -1));
+  if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
+    return x;
+  rest = gemmepi__without_factor(graph, x, y, 0);
+  return rest >= 0 ? rest : gemmepi__select_outside(graph, node, 0);
+}
+
+static int gemmepi__simplify_negative(gemmepi__graph *graph, int x) {
+  const gemmepi__node *n = &graph->nodes[x];
+  if (n->op == GEMMEPI__OP_NEG)
+    return n->args[0];
+  if (gemmepi__zero_branch(graph, x))
+    return gemmepi__negative_selection(graph, *n);
+  if (n->op == GEMMEPI__OP_SUB)
+    return gemmepi__make(graph, GEMMEPI__OP_SUB, n->args[1], n->args[0], -1);
+  if (n->op == GEMMEPI__OP_MUL && gemmepi__is_number(graph, n->args[0]))
+    return gemmepi__make(graph, GEMMEPI__OP_MUL, gemmepi__number(graph, -graph->nodes[n->args[0]].number), n->args[1], -1);
+  return -1;
 }
 
 /* What the operation comes to; -1: it stays. */
@@ -3937,28 +4136,20 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
   case GEMMEPI__OP_ADD:
     return gemmepi__simplify_sum(graph, x, y);
   case GEMMEPI__OP_SUB:
-    if (gemmepi__is_the_number(graph, y, 0))
-      return x;
-    if (gemmepi__is_the_number(graph, x, 0))
-      return gemmepi__negative(graph, y);
-    return gemmepi__is_op(graph, y, GEMMEPI__OP_NEG)
-        ? gemmepi__make(graph, GEMMEPI__OP_ADD, x, nodes[y].args[0], -1)
-        : -1;
+    return gemmepi__simplify_difference(graph, x, y);
   case GEMMEPI__OP_MUL:
     return gemmepi__simplify_product(graph, node);
   case GEMMEPI__OP_DIV:
-    if (gemmepi__is_op(graph, x, GEMMEPI__OP_NEG))
-      return gemmepi__negative(graph, gemmepi__make(graph, GEMMEPI__OP_DIV, nodes[x].args[0], y, -1));
-    if (gemmepi__is_the_number(graph, x, 0) || gemmepi__is_the_number(graph, y, 1))
-      return x;
-    return gemmepi__select_outside(graph, node, 0);
+    return gemmepi__simplify_quotient(graph, node);
   case GEMMEPI__OP_NEG:
-    if (gemmepi__zero_branch(graph, x))
-      return gemmepi__negative_selection(graph, graph->nodes[x]);
-    if (gemmepi__is_op(graph, x, GEMMEPI__OP_SUB))
-      return gemmepi__make(graph, GEMMEPI__OP_SUB, nodes[x].args[1], nodes[x].args[0], -1);
-    return gemmepi__is_op(graph, x, GEMMEPI__OP_NEG) ? nodes[x].args[0] : -1;
+    return gemmepi__simplify_negative(graph, x);
+  case GEMMEPI__OP_POW:
+    return gemmepi__is_the_number(graph, y, 1)   ? x
+       : gemmepi__is_the_number(graph, y, 0) ? gemmepi__number(graph, 1)
+        : -1;
   case GEMMEPI__OP_SELECT:
+    if (gemmepi__is_number(graph, x))
+      return node->args[nodes[x].number != 0 ? 1 : 2];
     return y == node->args[2] ? y : -1;
   case GEMMEPI__OP_BOTH:
     return gemmepi__is_the_number(graph, x, 0) && x == y ? x : -1;
@@ -4977,6 +5168,7 @@ static gemmepi_status gemmepi__parse(gemmepi__parser *p, gemmepi__graph *graph, 
 
 enum {
   GEMMEPI__PRINT_DEPTH = 20, /* of expressions within one another, before one is given a name */
+  GEMMEPI__BY_TEXT = 9999, /* the label of locals that have their name of the text */
   GEMMEPI__BY_OUTPUT = 10000, /* labels from here on are of outputs, which a statement assigns */
   GEMMEPI__BY_OPERAND = 20000 /* and these of operands that are read in the node's place */
 };
@@ -4991,6 +5183,7 @@ typedef struct gemmepi__printer {
   const gemmepi__node *nodes;
   int count, mode, output_count;
   int exchanged; /* the names are those of column-major order */
+  int regroups; /* 2 * (x * y) is written 2 * x * y */
   int64_t group;
   const char *between; /* statements */
   const char *value, *names[GEMMEPI__FORMULA_OPERANDS + 1]; /* the last is D's; NULL: none */
@@ -5020,23 +5213,6 @@ static void gemmepi__count_uses(gemmepi__printer *p) {
         p->uses[p->nodes[i].args[a]]++;
 }
 
-static void gemmepi__label_nodes(gemmepi__printer *p) {
-  int i, a, number = 0;
-  for (i = p->output_count - 1; i >= 0; i--)
-    if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
-      p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
-  for (i = 0; i < p->count; i++) {
-    p->depth[i] = 1;
-    if (!p->uses[i] || gemmepi__is_leaf(p, i))
-      continue;
-    for (a = 0; a < 3; a++)
-      if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
-        p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
-    if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
-      p->labels[i] = (int16_t)++number;
-  }
-}
-
 /* Whether a local's name, which ends where it has no more letters, is another's already. */
 static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t length) {
   int i;
@@ -5056,13 +5232,35 @@ static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t
   return 0;
 }
 
+/* Whether a local has a name in the text that is nobody else's. */
+static int gemmepi__has_own_name(const gemmepi__printer *p, int node) {
+  size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
+  return length && !gemmepi__is_taken(p, p->text + p->places[node], length);
+}
+
+static void gemmepi__label_nodes(gemmepi__printer *p) {
+  int i, a, number = 0;
+  for (i = p->output_count - 1; i >= 0; i--)
+    if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
+      p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
+  for (i = 0; i < p->count; i++) {
+    p->depth[i] = 1;
+    if (!p->uses[i] || gemmepi__is_leaf(p, i))
+      continue;
+    for (a = 0; a < 3; a++)
+      if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
+        p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
+    if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
+      p->labels[i] = (int16_t)(gemmepi__has_own_name(p, i) ? (int)GEMMEPI__BY_TEXT : ++number);
+  }
+}
+
 /* t1 and so on, with a line below where that is somebody's. */
 static void gemmepi__print_local(const gemmepi__printer *p, int node) {
   char name[32];
-  size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
   int lines = 0;
-  if (length && !gemmepi__is_taken(p, p->text + p->places[node], length)) {
-    gemmepi__append(p->out, "%.*s", (int)length, p->text + p->places[node]);
+  if (p->labels[node] == GEMMEPI__BY_TEXT) {
+    gemmepi__append(p->out, "%.*s", (int)gemmepi__name_length(p->text + p->places[node]), p->text + p->places[node]);
     return;
   }
   do
@@ -5128,6 +5326,16 @@ static void gemmepi__print_call(const gemmepi__printer *p, const gemmepi__node *
   gemmepi__append(p->out, ")");
 }
 
+/* Whether a node is a number times what begins with none, and so may be grouped otherwise. */
+static int gemmepi__begins_with_number(const gemmepi__printer *p, const gemmepi__node *node) {
+  int first = node->args[1];
+  if (node->op != GEMMEPI__OP_MUL || p->nodes[node->args[0]].op != GEMMEPI__OP_NUMBER)
+    return 0;
+  while (!p->labels[first] && (p->nodes[first].op == GEMMEPI__OP_MUL || p->nodes[first].op == GEMMEPI__OP_DIV))
+    first = p->nodes[first].args[0];
+  return p->nodes[first].op != GEMMEPI__OP_NUMBER;
+}
+
 static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__node *node, int precedence) {
   const gemmepi__operation_of_formula *row = gemmepi__operation_of(node->op);
   if (row->precedence == 9) {
@@ -5139,7 +5347,7 @@ static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__n
   if (node->op == GEMMEPI__OP_SELECT) {
     gemmepi__print_expression(p, node->args[0], 2);
     gemmepi__append(p->out, " ? ");
-    gemmepi__print_expression(p, node->args[1], 1);
+    gemmepi__print_expression(p, node->args[1], 2);
     gemmepi__append(p->out, " : ");
     gemmepi__print_expression(p, node->args[2], 1);
   } else if (row->least == 1) {
@@ -5148,7 +5356,7 @@ static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__n
   } else {
     gemmepi__print_expression(p, node->args[0], row->precedence);
     gemmepi__append(p->out, " %s ", row->name);
-    gemmepi__print_expression(p, node->args[1], row->precedence + 1);
+    gemmepi__print_expression(p, node->args[1], row->precedence + !(p->regroups && gemmepi__begins_with_number(p, node)));
   }
   if (row->precedence < precedence)
     gemmepi__append(p->out, ")");
@@ -5237,7 +5445,7 @@ typedef struct gemmepi__derivation {
 static const char *gemmepi__name_in(const gemmepi__derivation *d, int which) {
   if (which == GEMMEPI__OF_VALUE)
     return gemmepi__value_name(&d->desc);
-  return which == GEMMEPI__RESULT ? "d" : d->desc.operands[which].name;
+  return which == GEMMEPI__RESULT ? gemmepi__result_name(&d->desc) : d->desc.operands[which].name;
 }
 
 static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which) {
@@ -5275,8 +5483,8 @@ static int gemmepi__next_name(const gemmepi__derivation *d, const char *field, c
       return 1;
     }
   (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s has \"%.60s\"; accepted are names of operands, %s and d, separated by commas", field, *at,
-    gemmepi__value_name(&d->desc));
+    "desc.%s has \"%.60s\"; accepted are names of operands, %s and %s, separated by commas", field, *at,
+    gemmepi__value_name(&d->desc), gemmepi__result_name(&d->desc));
   return -1;
 }
 
@@ -5307,8 +5515,8 @@ static gemmepi_status gemmepi__take_lists(gemmepi__derivation *d, const gemmepi_
 /* Names that the gradient gives. */
 static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivation *d) {
   int i;
-  for (i = -1; i < d->desc.operand_count; i++) {
-    const char *name = gemmepi__name_in(d, i < 0 ? (int)GEMMEPI__OF_VALUE : i);
+  for (i = -2; i < d->desc.operand_count; i++) {
+    const char *name = gemmepi__name_in(d, i == -1   ? (int)GEMMEPI__OF_VALUE : i == -2 ? (int)GEMMEPI__RESULT : i);
     if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
@@ -5328,9 +5536,12 @@ static void gemmepi__take_operands_to_derive(gemmepi__derivation *d, const gemme
   }
 }
 
-static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc,
+  const char *result, int exchanged) {
   gemmepi_status status;
   int i;
+  d->desc.result = result;
+  d->desc.exchanged = exchanged;
   d->desc.text = desc->formula;
   d->desc.operands = desc->operands;
   d->desc.operand_count = desc->operand_count;
@@ -5561,6 +5772,8 @@ static gemmepi_status gemmepi__add_gradient(gemmepi__derivation *d, int which) {
   int node = gemmepi__adjoint_of(d, which), reduction = 0;
   if (node < 0)
     return gemmepi__refuse_size();
+  if (d->desc.exchanged)
+    kind = (gemmepi_operand_kind)gemmepi__kind_across((int)kind);
   if (kind != GEMMEPI_FULL)
     for (reduction = 1; gemmepi__reductions[reduction].kind != kind;)
       reduction++; /* the first of a kind is the sum */
@@ -5610,21 +5823,21 @@ static void gemmepi__prepare_printer(gemmepi__derivation *d) {
   p->nodes = d->graph.nodes;
   p->mode = d->graph.mode;
   p->group = d->graph.group;
+  p->exchanged = d->desc.exchanged;
+  p->regroups = 1;
   p->between = ";\n";
   p->value = gemmepi__value_name(&d->desc);
   p->text = d->desc.text;
   p->places = d->graph.names;
   for (i = 0; i < d->desc.operand_count; i++)
     p->names[i] = d->desc.operands[i].name;
-  p->names[GEMMEPI__RESULT] = "d";
+  p->names[GEMMEPI__RESULT] = gemmepi__result_name(&d->desc);
 }
 
 /* The whole, up to a printer that has all but where to print. */
-static gemmepi_status gemmepi__derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
-  gemmepi_status status = gemmepi__start_derivation(d, desc);
+static gemmepi_status gemmepi__derive(gemmepi__derivation *d) {
+  gemmepi_status status = GEMMEPI_OK;
   int i;
-  if (status)
-    return status;
   for (i = 0; i < GEMMEPI__GRAPH_NODES; i++)
     d->adjoints[i].node = -1;
   gemmepi__mark_dependent(d);
@@ -5662,26 +5875,32 @@ static void gemmepi__print_gradient(gemmepi__derivation *d, gemmepi__text *out) 
   gemmepi__print_statements(&d->printer);
 }
 
-/* NULL with the sentence. */
-static gemmepi__derivation *gemmepi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc) {
+/* To be given to gemmepi__delete; NULL with the sentence. result: what the formula calls D, NULL: "d"; exchanged: 1 of column-major order. */
+static gemmepi_status gemmepi__derivation_of(const gemmepi_allocator *allocator,
+  const gemmepi_derive_desc *desc, const char *result, int exchanged, gemmepi__derivation **out) {
   gemmepi__derivation *d;
-  if (!desc) {
-    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    return NULL;
-  }
+  gemmepi_status status;
+  *out = NULL;
+  if (!desc)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
   d = (gemmepi__derivation *)gemmepi__new(allocator, sizeof *d);
-  if (d && gemmepi__derive(d, desc)) {
+  if (!d)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gemmepi__start_derivation(d, desc, result, exchanged);
+  if (!status)
+    status = gemmepi__derive(d);
+  if (status)
     gemmepi__delete(allocator, d);
-    d = NULL;
-  }
-  return d;
+  else
+    *out = d;
+  return status;
 }
 
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
   gemmepi_allocator allocator = gemmepi__default_allocator();
   gemmepi__text out = gemmepi__text_in(text, size);
-  gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
-  if (!d)
+  gemmepi__derivation *d;
+  if (gemmepi__derivation_of(&allocator, desc, NULL, 0, &d))
     return 0;
   gemmepi__print_gradient(d, &out);
   gemmepi__delete(&allocator, d);
@@ -5782,9 +6001,9 @@ static void gemmepi__list_gradient(gemmepi__operand_list *list, const gemmepi__d
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count) {
   gemmepi_allocator allocator = gemmepi__default_allocator();
   gemmepi__operand_list list;
-  gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
+  gemmepi__derivation *d;
   int i;
-  if (!d)
+  if (gemmepi__derivation_of(&allocator, desc, NULL, 0, &d))
     return 0;
   list.operands = operands;
   list.room = operands ? count : 0;
@@ -9280,11 +9499,21 @@ static void gemmepi__name_region(const gemmepi__problem *problem, const gemmepi_
       formula->names + formula->operands[region->place].name);
 }
 
+/* What its pointer is a multiple of: of what has rows or columns, as of matrices and vectors, what desc has promised. */
+static int gemmepi__alignment_of_region(const gemmepi__problem *problem, const gemmepi__region *region) {
+  const gemmepi__formula *formula = problem->formula->placed.formula;
+  int alignment = region->view->alignment;
+  return region->kind == GEMMEPI__OF_OPERANDS && formula->operands[region->place].kind >= GEMMEPI_PER_ROW &&
+        problem->alignment > alignment
+       ? problem->alignment
+       : alignment;
+}
+
 /* Adds one of a formula's pointers, if it is there exactly where it is wanted. why: what wants it, and does not. */
 static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemmepi__regions *regions,
   gemmepi__region region, int is_wanted, const char *const why[2]) {
   char name[128];
-  int alignment = region.view->alignment;
+  int alignment = gemmepi__alignment_of_region(problem, &region);
   if (region.view->bytes == 0 && !region.pointer)
     return GEMMEPI_OK;
   gemmepi__name_region(problem, &region, name, sizeof name);
@@ -9296,8 +9525,8 @@ static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemme
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
       region.pointer, (long long)region.view->bytes);
   if ((uintptr_t)region.pointer & (uintptr_t)(alignment - 1))
-    return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (the size of an element)", name,
-      region.pointer, alignment);
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region.pointer, alignment,
+      alignment > region.view->alignment ? "desc.alignment, 16 where it is 0" : "the size of an element");
   regions->list[regions->count++] = region;
   return GEMMEPI_OK;
 }
@@ -24876,6 +25105,9 @@ static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_p
  field is put back into the caller's words. The rules of matrices and vectors are those of the products that the layer is
  made of: each is normalised once to check them, and to take the views over. */
 
+#ifndef GEMMEPI_NO_FORMULA
+#endif
+
 /* The tensors of a layer, and the scales that go with the first five. */
 enum {
   GEMMEPI__L_A,
@@ -24893,6 +25125,18 @@ enum {
   GEMMEPI__L_SCALE_PREACT,
   GEMMEPI__L_SCALE_DY,
   GEMMEPI__L_COUNT
+};
+
+/* Behind them, as pointers of a run alone, the operands of a formula, as the caller lists them, and their scales. */
+#ifdef GEMMEPI_NO_FORMULA
+#define GEMMEPI__LAYER_OPERANDS 0
+#else
+#define GEMMEPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
+#endif
+enum {
+  GEMMEPI__L_OPERANDS = GEMMEPI__L_COUNT,
+  GEMMEPI__L_OPERAND_SCALES = GEMMEPI__L_OPERANDS + GEMMEPI__LAYER_OPERANDS,
+  GEMMEPI__L_ALL = GEMMEPI__L_OPERAND_SCALES + GEMMEPI__LAYER_OPERANDS
 };
 
 #define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
@@ -24920,6 +25164,10 @@ typedef struct gemmepi__layer_task {
   int32_t shares_dbias; /* dbias is */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
+  struct gemmepi__kept_formula
+    *formula; /* that this direction's one step with a formula has; NULL: the layer has none */
+  int32_t operand_count; /* of the caller's, which are the formula's first ones */
+  int8_t beside[4]; /* tensors of the layer that stand behind them */
   gemmepi__view views[GEMMEPI__L_COUNT];
 } gemmepi__layer_task;
 
@@ -24927,8 +25175,48 @@ static int gemmepi__is_backward(const gemmepi__layer_task *task) {
   return task->tag == -3;
 }
 
+/* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
+static const gemmepi__view *gemmepi__layer_view(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (tensor >= GEMMEPI__L_OPERAND_SCALES)
+    return &gemmepi__one_f32;
+  if (tensor >= GEMMEPI__L_OPERANDS)
+    return &task->formula->views[tensor - GEMMEPI__L_OPERANDS];
+#endif
+  return &task->views[tensor];
+}
+
+/* Whether a NUMBER of a formula stands there, which lies on the host. */
+static int gemmepi__is_layers_number(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+  int place = tensor - GEMMEPI__L_OPERANDS;
+  return place >= 0 && place < task->operand_count &&
+     task->formula->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
+#else
+  (void)task, (void)tensor;
+  return 0;
+#endif
+}
+
+/* Whether this direction needs a pointer to it. */
 static int gemmepi__layer_has(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+  int is_scale = tensor >= GEMMEPI__L_OPERAND_SCALES;
+  int place = tensor - (is_scale ? (int)GEMMEPI__L_OPERAND_SCALES : (int)GEMMEPI__L_OPERANDS);
+  if (place >= 0)
+    return place < task->operand_count && task->formula->placed.formula->operands[place].used &&
+       (!is_scale || task->formula->placed.operands[place].scale);
+#endif
   return (int)(task->used >> tensor & 1);
+}
+
+static int gemmepi__layer_writes(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (tensor >= GEMMEPI__L_OPERANDS)
+    return tensor < GEMMEPI__L_OPERAND_SCALES && gemmepi__layer_has(task, tensor) &&
+       task->formula->placed.formula->operands[tensor - GEMMEPI__L_OPERANDS].output;
+#endif
+  return (int)(task->written >> tensor & 1);
 }
 
 /* Whether G is dY itself up to its type: there is no activation. */
@@ -25011,11 +25299,41 @@ static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tens
   return gemmepi__layer_names[tensor];
 }
 
+/* That of anything that a run has a pointer to: in room, where it is an operand of a formula. */
+static const char *gemmepi__layer_pointers_name(const gemmepi__layer_task *task, int tensor, char room[128]) {
+#ifndef GEMMEPI_NO_FORMULA
+  int is_scale = tensor >= GEMMEPI__L_OPERAND_SCALES;
+  int place = tensor - (is_scale ? (int)GEMMEPI__L_OPERAND_SCALES : (int)GEMMEPI__L_OPERANDS);
+  if (place >= 0) {
+    const gemmepi__formula *formula = task->formula->placed.formula;
+    snprintf(room, 128, "%s[%d] (of %s)", is_scale ? "operand_scales" : "operands", place,
+      formula->names + formula->operands[place].name);
+    return room;
+  }
+#endif
+  (void)room;
+  return gemmepi__layer_name(task, tensor);
+}
+
 /* >>what a desc says by itself */
 
 static uint64_t gemmepi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {
   uint64_t rest = flags & ~(first | second);
   return rest | (flags & first ? second : 0) | (flags & second ? first : 0);
+}
+
+/* A and B exchanged, and all that goes with them but the order: its own way back. */
+static void gemmepi__exchange_layer(gemmepi_linear_desc *layer) {
+  gemmepi_matrix a = layer->a, da = layer->da;
+  int64_t m = layer->m;
+  layer->a = layer->b;
+  layer->b = a;
+  layer->da = layer->db;
+  layer->db = da;
+  layer->m = layer->n;
+  layer->n = m;
+  layer->flags = gemmepi__exchange_bits(layer->flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
+  layer->flags = gemmepi__exchange_bits(layer->flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
 }
 
 /* The row-major layer of a column-major one. */
@@ -25034,18 +25352,19 @@ static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) 
   if (!folded.db.dtype)
     folded.db.dtype = gemmepi__is_fp8((int)folded.b.dtype) ? GEMMEPI_BF16 : folded.b.dtype;
   if (desc->order == GEMMEPI_COLUMN_MAJOR) {
-    gemmepi_matrix a = folded.a, da = folded.da;
-    folded.a = folded.b;
-    folded.b = a;
-    folded.da = folded.db;
-    folded.db = da;
-    folded.m = desc->n;
-    folded.n = desc->m;
-    folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
-    folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
+    gemmepi__exchange_layer(&folded);
     folded.order = GEMMEPI_ROW_MAJOR;
   }
   return folded;
+}
+
+/* Whether operands are gradients of others, which the caller calls d_NAME. The formula's fields have been checked. */
+static int gemmepi__asks_for_gradients(const gemmepi_linear_desc *desc) {
+  int i;
+  for (i = 0; i < desc->operand_count; i++)
+    if (desc->operands[i].output)
+      return 1;
+  return 0;
 }
 
 static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
@@ -25056,7 +25375,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
         {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
         {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
   uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
-  int affine = gemmepi__is_affine(desc->activation);
+  int affine = !desc->formula && gemmepi__is_affine(desc->activation);
   size_t i;
   gemmepi_status status = gemmepi__check_flags_of(GEMMEPI__OF_LAYER, desc->flags, 0);
   if (status)
@@ -25070,17 +25389,45 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
       keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
   if (!backward)
     return GEMMEPI_OK;
-  if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS");
+  if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS) && !gemmepi__asks_for_gradients(desc))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
+      "LINEAR_DBIAS%s", desc->formula ? ", or an operand d_NAME" : "");
   for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
     if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
         pairs[i].name, pairs[i].name);
-  if (!affine && !keeps)
+  if (!affine && !keeps && !desc->formula)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this activation needs P");
   return GEMMEPI_OK;
+}
+
+/* What a desc without a formula leaves 0, and one with a formula. */
+static gemmepi_status gemmepi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
+  const char *other = desc->operands         ? "operands"
+        : desc->operand_count  ? "operand_count"
+        : desc->formula_value  ? "formula_value"
+        : desc->formula_result ? "formula_result"
+        : NULL;
+  if (!desc->formula && other)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other, GEMMEPI__UNINITIALISED);
+  if (!desc->formula)
+    return GEMMEPI_OK;
+#ifdef GEMMEPI_NO_FORMULA
+  return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
+    "(GEMMEPI_NO_FORMULA)");
+#else
+  if (desc->activation || desc->has_parameter || desc->activation_parameter != 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s is not 0 beside desc.formula, which takes the activation's place: leave it 0", desc->activation      ? "activation"
+      : desc->has_parameter ? "has_parameter" : "activation_parameter");
+  if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__LAYER_OPERANDS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count, GEMMEPI__LAYER_OPERANDS);
+  if (desc->operand_count && !desc->operands)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  return GEMMEPI_OK;
+#endif
 }
 
 static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
@@ -25088,6 +25435,8 @@ static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *de
   if (!status)
     status =
       gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
+  if (!status)
+    status = gemmepi__check_beside_layers_formula(desc);
   if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
     status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
       (int)desc->order, GEMMEPI__UNINITIALISED);
@@ -25149,7 +25498,7 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
 }
 
-/* A, B, bias, and Y or, for backward, the P that forward left. */
+/* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
   gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
@@ -25161,7 +25510,7 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
     desc.aux.dtype = layer->y.dtype;
   if (layer->flags & GEMMEPI_LINEAR_SAVED)
     desc.epilogue |= GEMMEPI_AUX;
-  if (backward) { /* Y is not looked at */
+  if (backward || layer->formula) { /* Y is not looked at */
     int64_t columns = gemmepi__result_columns(layer->activation, layer->n);
     desc.d =
       gemmepi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
@@ -25172,7 +25521,7 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
   gemmepi__take_layer_view(task, GEMMEPI__L_A, &problem, GEMMEPI__A);
   gemmepi__take_layer_view(task, GEMMEPI__L_B, &problem, GEMMEPI__B);
   gemmepi__take_layer_view(task, GEMMEPI__L_BIAS, &problem, GEMMEPI__BIAS);
-  if (!backward)
+  if (!backward && !layer->formula)
     gemmepi__take_layer_view(task, GEMMEPI__L_Y, &problem, GEMMEPI__D);
   if (layer->flags & GEMMEPI_LINEAR_SAVED)
     gemmepi__take_layer_view(task, GEMMEPI__L_PREACT, &problem, GEMMEPI__AUX);
@@ -25198,8 +25547,33 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
   return GEMMEPI_OK;
 }
 
-/* dY and dbias. */
-static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment, gemmepi__layer_task *task) {
+/* dY of so many columns, as what a product without terms reads. */
+static gemmepi_status gemmepi__take_formulas_dy(const gemmepi_linear_desc *layer, int64_t columns,
+  size_t alignment, gemmepi__layer_task *task) {
+  gemmepi_matmul_desc desc;
+  gemmepi__problem problem;
+  gemmepi_status status;
+  memset(&desc, 0, sizeof desc);
+  desc.m = layer->m;
+  desc.n = columns;
+  desc.batch = layer->batch;
+  desc.alignment = layer->alignment;
+  desc.epilogue = GEMMEPI_BACKWARD;
+  desc.a.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+  desc.aux = layer->dy;
+  if (!desc.aux.dtype)
+    desc.aux.dtype = layer->y.dtype;
+  desc.d = gemmepi__dense_matrix(desc.a.dtype, layer->m, columns);
+  status = gemmepi__normalise(&desc, alignment, &problem);
+  if (status)
+    return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
+  gemmepi__take_layer_view(task, GEMMEPI__L_DY, &problem, GEMMEPI__AUX);
+  return GEMMEPI_OK;
+}
+
+/* dY and dbias. columns: of dY, if the layer has a formula. */
+static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, int64_t columns,
+  size_t alignment, gemmepi__layer_task *task) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
   gemmepi__problem problem;
   gemmepi_status status;
@@ -25216,12 +25590,14 @@ static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, s
     if (!desc.bias_grad.dtype)
       desc.bias_grad.dtype = gemmepi__default_dtype(GEMMEPI__BIAS, layer->y.dtype);
   }
+  if (layer->formula) /* which says how wide dY is */
+    memset(&desc.aux, 0, sizeof desc.aux);
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
     return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
   gemmepi__take_layer_view(task, GEMMEPI__L_DY, &problem, GEMMEPI__AUX);
   gemmepi__take_layer_view(task, GEMMEPI__L_DBIAS, &problem, GEMMEPI__BIAS_GRAD);
-  return GEMMEPI_OK;
+  return layer->formula ? gemmepi__take_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
 }
 
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
@@ -25320,17 +25696,33 @@ static void gemmepi__write_layer(gemmepi__layer_task *task, int tensor) {
   task->written |= 1u << tensor;
 }
 
+/* Whether G needs P. */
+static int gemmepi__reads_p(const gemmepi__layer_task *task) {
+#ifndef GEMMEPI_NO_FORMULA
+  int i;
+  if (!task->formula || task->formula->placed.formula->reads_value)
+    return 1;
+  for (i = 0; i < (int)sizeof task->beside; i++)
+    if (task->beside[i] == GEMMEPI__L_PREACT)
+      return 1;
+  return 0;
+#else
+  (void)task;
+  return 1;
+#endif
+}
+
 /* Which tensors this direction reads and writes. */
 static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
   uint64_t flags = task->flags;
-  int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0;
+  int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0 && gemmepi__reads_p(task);
   if (!backward || recomputes || flags & GEMMEPI_LINEAR_DB)
     gemmepi__use_layer(task, GEMMEPI__L_A);
   if (!backward || recomputes || flags & GEMMEPI_LINEAR_DA)
     gemmepi__use_layer(task, GEMMEPI__L_B);
   if (flags & GEMMEPI_LINEAR_BIAS && (!backward || recomputes))
     gemmepi__use_layer(task, GEMMEPI__L_BIAS);
-  if (flags & GEMMEPI_LINEAR_SAVED && backward)
+  if (flags & GEMMEPI_LINEAR_SAVED && backward && gemmepi__reads_p(task))
     gemmepi__use_layer(task, GEMMEPI__L_PREACT);
   if (flags & GEMMEPI_LINEAR_SAVED && !backward)
     gemmepi__write_layer(task, GEMMEPI__L_PREACT);
@@ -25347,10 +25739,11 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
     gemmepi__write_layer(task, GEMMEPI__L_DBIAS);
 }
 
-static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment, gemmepi__layer_task *task) {
+static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, int64_t columns,
+  size_t alignment, gemmepi__layer_task *task) {
   gemmepi_status status = gemmepi__take_g_dtype(layer, task);
   if (!status)
-    status = gemmepi__take_upstream(layer, alignment, task);
+    status = gemmepi__take_upstream(layer, columns, alignment, task);
   if (!status && layer->flags & GEMMEPI_LINEAR_DA)
     status =
       gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
@@ -25359,13 +25752,571 @@ static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, 
       gemmepi__take_gradient(layer, GEMMEPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
   return status;
 }
+/* The matrices and vectors of a layer's steps, as descs of products take them. */
 
-/* desc -> task, or the sentence that says what is wrong with it. */
-static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int backward, size_t alignment,
-  gemmepi__layer_task *task) {
-  gemmepi_linear_desc layer;
+/* A view of the layer as a desc takes it. */
+static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
+  const gemmepi__view *view = &task->views[tensor];
+  gemmepi_matrix matrix;
+  memset(&matrix, 0, sizeof matrix);
+  if (view->bits != 1) /* RELU's mask takes no dtype */
+    matrix.dtype = (gemmepi_dtype)view->dtype;
+  matrix.transposed = view->transposed;
+  matrix.ld = view->ld;
+  matrix.batch_stride = view->batch_stride;
+  if (tensor <= GEMMEPI__L_DY && view->scale) {
+    matrix.scale.mode = (gemmepi_scale_mode)view->scale;
+    matrix.scale.batch_stride = task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride;
+  }
+  return matrix;
+}
+
+static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int tensor) {
+  gemmepi_vector vector;
+  memset(&vector, 0, sizeof vector);
+  vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
+  vector.batch_stride = task->views[tensor].batch_stride;
+  return vector;
+}
+
+/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
+static int64_t gemmepi__padded(int64_t length) {
+  return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
+}
+
+/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
+static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
+  int side_by_side = task->shares_a && task->m != 0;
+  int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
+  gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
+  if (side_by_side)
+    g.batch_stride = task->n;
+  if (task->batch <= 1)
+    g.batch_stride = 0;
+  return g;
+}
+#ifndef GEMMEPI_NO_FORMULA
+/* What the formula of a layer becomes: forward the formula of its product, to which bias and P are added, backward the gradient of it, of the
+ product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
+ what the layer adds stands behind. */
+
+enum {
+  GEMMEPI__DRAFT_TEXT = GEMMEPI__FORMULA_CHARACTERS + 512
+}; /* what is too long is refused by who parses it */
+
+/* A formula with its operands before it is parsed. */
+typedef struct gemmepi__draft {
+  const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
+  const gemmepi__layer_task *task;
+  const char *value, *result; /* what the caller calls P and Y */
+  gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+  int count;
+  int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
+  const char *product; /* what the product is called */
+  const char *assigned; /* what D is called */
+  char names[4][GEMMEPI__FORMULA_NAME + 4], gradient[GEMMEPI__FORMULA_NAME + 4];
+  int name_count;
+  char room[GEMMEPI__DRAFT_TEXT];
+  gemmepi__text text;
+} gemmepi__draft;
+
+static gemmepi__draft *gemmepi__new_draft(const gemmepi_allocator *allocator,
+  const gemmepi_linear_desc *layer, const gemmepi__layer_task *task) {
+  gemmepi__draft *draft = (gemmepi__draft *)gemmepi__new(allocator, sizeof *draft);
+  if (!draft)
+    return NULL;
+  draft->layer = layer;
+  draft->task = task;
+  draft->value = draft->product = layer->formula_value ? layer->formula_value : "v";
+  draft->result = draft->assigned = layer->formula_result ? layer->formula_result : "d";
+  draft->text = gemmepi__text_in(draft->room, sizeof draft->room);
+  memset(draft->beside, -1, sizeof draft->beside);
+  return draft;
+}
+
+/* >>the caller's operands */
+
+static int gemmepi__is_gradients_name(const char *name) {
+  return strncmp(name, "d_", 2) == 0;
+}
+
+/* What d_NAME is the gradient of: an input's number, or -1. */
+static int gemmepi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
+  int i;
+  for (i = 0; i < layer->operand_count; i++)
+    if (!layer->operands[i].output && strcmp(layer->operands[i].name, layer->operands[gradient].name + 2) == 0)
+      return i;
+  return -1;
+}
+
+/* Names and directions, which both directions ask about. */
+static gemmepi_status gemmepi__check_layers_operands(const gemmepi_linear_desc *layer) {
+  const char *result = layer->formula_result ? layer->formula_result : "d";
+  gemmepi_status status = GEMMEPI_OK;
+  int i, is_gradient;
+  for (i = 0; i < layer->operand_count && !status; i++)
+    status = gemmepi__check_given_name("operands", i, layer->operands[i].name);
+  for (i = 0; i < layer->operand_count && !status; i++) {
+    const gemmepi_operand *operand = &layer->operands[i];
+    is_gradient = gemmepi__is_gradients_name(operand->name);
+    if (operand->output && !is_gradient)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.operands[%d].output (of %s) is %d; a layer's formula assigns %s alone, and other "
+        "outputs are gradients, which are called d_NAME", i, operand->name, operand->output, result);
+    if (!operand->output && is_gradient)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.operands[%d].output (of %s) is 0; names that begin with d_ are those of gradients, "
+        "which are outputs: set it to 1, or take another name", i, operand->name);
+    if (is_gradient && gemmepi__gradient_of(layer, i) < 0)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is called %s, but there is no input operand %s", i,
+        operand->name, operand->name + 2);
+  }
+  return status;
+}
+
+/* Why an input has no gradient, or NULL. */
+static const char *gemmepi__lacks_gradient(const gemmepi_operand *of) {
+  if (of->kind == GEMMEPI_NUMBER)
+    return "is a NUMBER, which lies on the host: make it a SCALAR";
+  if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
+    return "has whole numbers, which have no gradient";
+  if (of->row_period || of->column_period)
+    return "has a period, and there is no sum over what repeats";
+  return NULL;
+}
+
+/* The rules of a gradient beside those of any output. */
+static gemmepi_status gemmepi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
+  const gemmepi_operand *gradient = &layer->operands[i],
+        *of = &layer->operands[gemmepi__gradient_of(layer, i)];
+  uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
+  const char *why = gemmepi__lacks_gradient(of), *name = gradient->name;
+  if (why)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
+  if (gradient->kind != of->kind || gradient->width != of->width)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d", i,
+      gradient->kind != of->kind ? "kind" : "width", name,
+      gradient->kind != of->kind ? (int)gradient->kind : (int)gradient->width,
+      of->name, gradient->kind != of->kind ? (int)of->kind : (int)of->width);
+  if (gradient->dtype && !(gemmepi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
+      i, name, (int)gradient->dtype, gemmepi__dtype_is_known(gradient->dtype) ? gemmepi__dtype(gradient->dtype)->name
+      : "no gemmepi_dtype");
+  if (gradient->scale.mode || gradient->amax)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; a gradient takes none: leave it 0", i,
+      gradient->amax ? "amax" : "scale.mode", name, gradient->amax ? gradient->amax : (int)gradient->scale.mode);
+  if (gradient->accumulate && gradient->kind == GEMMEPI_FULL)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and sums alone accumulate",
+      i, name, gradient->accumulate);
+  if (layer->batch > 1 && of->batch_stride && !gradient->batch_stride)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.operands[%d].batch_stride (of %s) is 0, but %s has one for each item of the batch (its "
+      "stride is %lld): then its gradient has, too", i, name, of->name, (long long)of->batch_stride);
+  return GEMMEPI_OK;
+}
+
+/* What an operand's dtype 0 means where D is Y. */
+static gemmepi_dtype gemmepi__dtype_beside_y(const gemmepi_linear_desc *layer) {
+  return gemmepi__is_fp8((int)layer->y.dtype) ? GEMMEPI_BF16 : layer->y.dtype;
+}
+
+/* As backward has it, whose D is G. */
+static gemmepi_operand gemmepi__operand_of_backward(const gemmepi_linear_desc *layer, int i) {
+  gemmepi_operand operand = layer->operands[i];
+  gemmepi_dtype of;
+  if (!operand.output && operand.kind != GEMMEPI_NUMBER && !operand.dtype)
+    operand.dtype = gemmepi__dtype_beside_y(layer);
+  if (!operand.output || operand.dtype || operand.kind != GEMMEPI_FULL)
+    return operand;
+  of = layer->operands[gemmepi__gradient_of(layer, i)].dtype;
+  operand.dtype = of ? of : gemmepi__dtype_beside_y(layer);
+  if (gemmepi_dtype_size(operand.dtype) == 1)
+    operand.dtype = GEMMEPI_BF16;
+  return operand;
+}
+
+/* Forward knows of no gradients: a NUMBER that nobody reads has their place. */
+static gemmepi_operand gemmepi__operand_of_forward(const gemmepi_linear_desc *layer, int i) {
+  gemmepi_operand operand = layer->operands[i];
+  if (!operand.output)
+    return operand;
+  memset(&operand, 0, sizeof operand);
+  operand.name = layer->operands[i].name;
+  operand.kind = GEMMEPI_NUMBER;
+  return operand;
+}
+
+/* >>what the layer adds */
+
+static int gemmepi__text_has_name(const char *text, const char *name) {
+  size_t length;
+  for (; *text; text += length ? length : 1) {
+    length = gemmepi__name_length(text);
+    if (length && gemmepi__is_name(text, length, name))
+      return 1;
+  }
+  return 0;
+}
+
+static int gemmepi__is_callers_name(const gemmepi__draft *draft, const char *name) {
+  int i;
+  for (i = 0; i < draft->layer->operand_count; i++)
+    if (strcmp(draft->layer->operands[i].name, name) == 0)
+      return 1;
+  return strcmp(draft->value, name) == 0 || strcmp(draft->result, name) == 0 ||
+     gemmepi__text_has_name(draft->layer->formula, name);
+}
+
+/* This name, with a number where the caller has it. */
+static const char *gemmepi__new_name(gemmepi__draft *draft, const char *like) {
+  char *name = draft->names[draft->name_count++];
+  int number = 1;
+  snprintf(name, sizeof draft->names[0], "%s", like);
+  while (gemmepi__is_callers_name(draft, name))
+    snprintf(name, sizeof draft->names[0], "%s%d", like, ++number);
+  return name;
+}
+
+/* Behind the caller's operands one that is a tensor of the layer, as it lies. */
+static gemmepi_operand *gemmepi__add_beside(gemmepi__draft *draft, int tensor, gemmepi_operand_kind kind, const char *name) {
+  const gemmepi__view *view = &draft->task->views[tensor];
+  gemmepi_operand *operand = &draft->operands[draft->count];
+  draft->beside[draft->count - draft->layer->operand_count] = (int8_t)tensor;
+  draft->count++;
+  operand->name = name;
+  operand->kind = kind;
+  operand->dtype = (gemmepi_dtype)view->dtype;
+  operand->ld = kind == GEMMEPI_FULL ? view->ld : 0;
+  operand->batch_stride = view->batch_stride;
+  if (tensor <= GEMMEPI__L_DY)
+    operand->scale.mode = (gemmepi_scale_mode)view->scale;
+  return operand;
+}
+
+/* The kind of what runs along a bias. */
+static gemmepi_operand_kind gemmepi__kind_of_bias(const gemmepi__draft *draft) {
+  return draft->layer->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
+}
+
+/* "v = product + bias;" where the layer has a bias. */
+static void gemmepi__draft_bias(gemmepi__draft *draft) {
+  const char *bias;
+  if (!(draft->layer->flags & GEMMEPI_LINEAR_BIAS))
+    return;
+  draft->product = gemmepi__new_name(draft, "product");
+  bias = gemmepi__new_name(draft, "bias");
+  gemmepi__add_beside(draft, GEMMEPI__L_BIAS, gemmepi__kind_of_bias(draft), bias);
+  gemmepi__append(&draft->text, "%s = %s + %s;\n", draft->value, draft->product, bias);
+}
+
+/* >>forward */
+
+static void gemmepi__list_operands_of_forward(gemmepi__draft *draft) {
+  for (; draft->count < draft->layer->operand_count; draft->count++)
+    draft->operands[draft->count] = gemmepi__operand_of_forward(draft->layer, draft->count);
+}
+
+/* The caller's text and operands alone. */
+static void gemmepi__draft_bare(gemmepi__draft *draft) {
+  gemmepi__list_operands_of_forward(draft);
+  gemmepi__append(&draft->text, "%s", draft->layer->formula);
+}
+
+static void gemmepi__draft_forward(gemmepi__draft *draft) {
+  const char *preact;
+  gemmepi__list_operands_of_forward(draft);
+  gemmepi__draft_bias(draft);
+  if (draft->layer->flags & GEMMEPI_LINEAR_SAVED) {
+    preact = gemmepi__new_name(draft, "preact");
+    gemmepi__add_beside(draft, GEMMEPI__L_PREACT, GEMMEPI_FULL, preact)->output = 1;
+    gemmepi__append(&draft->text, "%s = %s;\n", preact, draft->value);
+  }
+  gemmepi__append(&draft->text, "%s", draft->layer->formula);
+}
+
+/* >>backward */
+
+/* The names of the inputs whose gradients are asked for, P's first where G is, or of all inputs. */
+static void gemmepi__list_names(const gemmepi__draft *draft, int of_gradients, int with_value, gemmepi__text *text) {
+  const gemmepi_linear_desc *layer = draft->layer;
+  int i;
+  if (with_value)
+    gemmepi__append(text, "%s", draft->value);
+  for (i = 0; i < layer->operand_count; i++)
+    if (layer->operands[i].output == of_gradients)
+      gemmepi__append(text, "%s%s", text->length ? ", " : "", layer->operands[i].name + (of_gradients ? 2 : 0));
+}
+
+/* Whether G is to be stored, or only gradients of operands are asked for. */
+static int gemmepi__wants_g(const gemmepi__layer_task *task) {
+  return (task->flags & GEMMEPI__LINEAR_OUTPUTS) != 0;
+}
+
+/* may_read_p: P is saved or computed anew. */
+static gemmepi_status gemmepi__derive_layer(const gemmepi__draft *draft, const gemmepi_allocator *allocator,
+  int may_read_p, gemmepi__derivation **derivation) {
+  const gemmepi_linear_desc *layer = draft->layer;
+  char wrt[GEMMEPI__FORMULA_OPERANDS * (GEMMEPI__FORMULA_NAME + 2)], saved[sizeof wrt];
+  gemmepi__text wrt_text = gemmepi__text_in(wrt, sizeof wrt),
+        saved_text = gemmepi__text_in(saved, sizeof saved);
+  gemmepi_operand inputs[GEMMEPI__LAYER_OPERANDS];
+  gemmepi_derive_desc desc;
+  int i;
+  memset(&desc, 0, sizeof desc);
+  desc.formula = layer->formula;
+  desc.operands = inputs;
+  for (i = 0; i < layer->operand_count; i++)
+    if (!layer->operands[i].output)
+      inputs[desc.operand_count++] = layer->operands[i];
+  desc.value = draft->value;
+  gemmepi__list_names(draft, 1, gemmepi__wants_g(draft->task), &wrt_text);
+  desc.wrt = wrt;
+  gemmepi__list_names(draft, 0, 0, &saved_text);
+  desc.saved = may_read_p ? NULL : saved;
+  return gemmepi__derivation_of(allocator, &desc, draft->result, layer->order == GEMMEPI_COLUMN_MAJOR, derivation);
+}
+
+/* The derivation, or what is wrong in the words of a layer. */
+static gemmepi_status gemmepi__derive_layer_or_say(const gemmepi__draft *draft, const gemmepi_allocator *allocator,
+  gemmepi__derivation **derivation) {
+  int may_read_p = (draft->layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) != 0;
+  gemmepi_status status = gemmepi__derive_layer(draft, allocator, may_read_p, derivation);
+  if (!status || may_read_p)
+    return status;
+  status = gemmepi__derive_layer(draft, allocator, 1, derivation);
+  if (status)
+    return status; /* it is not that which is wrong */
+  gemmepi__delete(allocator, *derivation);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s", draft->value);
+}
+
+/* The text, where P comes from, and dbias. */
+static void gemmepi__draft_gradient(gemmepi__draft *draft, gemmepi__derivation *derivation) {
+  const gemmepi_linear_desc *layer = draft->layer;
+  int reads_p = gemmepi__gradient_reads(derivation, GEMMEPI__OP_VALUE, 0);
+  const char *dbias;
+  if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
+    gemmepi__draft_bias(draft);
+  } else {
+    if (reads_p)
+      gemmepi__add_beside(draft, GEMMEPI__L_PREACT, GEMMEPI_FULL, draft->value);
+    draft->product = gemmepi__new_name(draft, "product"); /* which nobody reads */
+  }
+  gemmepi__add_beside(draft, GEMMEPI__L_DY, GEMMEPI_FULL, "dy")->width =
+    gemmepi__public_width(&derivation->graph, gemmepi__width_of_output(derivation, GEMMEPI__RESULT));
+  snprintf(draft->gradient, sizeof draft->gradient, "d_%s", draft->value);
+  draft->assigned = draft->gradient;
+  gemmepi__print_gradient(derivation, &draft->text);
+  if (!(layer->flags & GEMMEPI_LINEAR_DBIAS))
+    return;
+  dbias = gemmepi__new_name(draft, "dbias");
+  gemmepi__add_beside(draft, GEMMEPI__L_DBIAS, gemmepi__kind_of_bias(draft), dbias);
+  draft->operands[draft->count - 1].output = 1;
+  draft->operands[draft->count - 1].accumulate = (layer->flags & GEMMEPI_ACCUMULATE_DBIAS) != 0;
+  gemmepi__append(&draft->text, ";\n%s = %s_sum(%s)", dbias,
+    layer->order == GEMMEPI_COLUMN_MAJOR ? "row" : "column", draft->gradient);
+}
+
+static gemmepi_status gemmepi__draft_backward(gemmepi__draft *draft, const gemmepi_allocator *allocator) {
+  gemmepi__derivation *derivation;
   gemmepi_status status;
+  for (; draft->count < draft->layer->operand_count; draft->count++)
+    draft->operands[draft->count] = gemmepi__operand_of_backward(draft->layer, draft->count);
+  status = gemmepi__derive_layer_or_say(draft, allocator, &derivation);
+  if (status)
+    return status;
+  gemmepi__draft_gradient(draft, derivation);
+  gemmepi__delete(allocator, derivation);
+  if (draft->text.length <= GEMMEPI__FORMULA_CHARACTERS)
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of desc.formula has %llu characters; a formula has at most %d",
+    (gemmepi__ull)draft->text.length, GEMMEPI__FORMULA_CHARACTERS);
+}
+#endif
+/* desc to task, with the problem of the step that has the layer's formula. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
+
+#ifndef GEMMEPI_NO_FORMULA
+/* >>with a formula */
+
+/* The problem of a draft, whose D is this: to be given to gemmepi__drop_formula. what: D, in the caller's words. */
+static gemmepi_status gemmepi__take_draft(gemmepi_context *context, const gemmepi__draft *draft,
+  const gemmepi_matrix *d, const char *what, size_t alignment, gemmepi__problem *problem) {
+  gemmepi_matmul_desc desc = gemmepi__product_of_layer(draft->layer);
+  gemmepi_status status;
+  desc.order = draft->layer->order;
+  desc.epilogue = 0; /* a bias is an operand */
+  memset(&desc.bias, 0, sizeof desc.bias);
+  desc.d = *d;
+  desc.formula = draft->room;
+  desc.operands = draft->operands;
+  desc.operand_count = draft->count;
+  desc.formula_value = draft->product;
+  desc.formula_result = draft->assigned;
+  status = gemmepi__take_problem(context, &desc, alignment, problem);
+  return gemmepi__in_layers_words(status, 0, "desc.a", "desc.b", what, "desc.aux");
+}
+
+/* In place of this thread's sentence, where the text that is wrong has a gradient. */
+static void gemmepi__say_that_gradients_are_made(const gemmepi_linear_desc *layer) {
+  int i;
+  for (i = 0; i < layer->operand_count; i++)
+    if (layer->operands[i].output && gemmepi__text_has_name(layer->formula, layer->operands[i].name))
+      (void)gemmepi__fail(GEMMEPI_OK, "desc.formula has %s, an operand that backward makes by itself: leave it out of the text",
+        layer->operands[i].name);
+}
+
+/* The formula as the caller has it alone, for places in its text. Backward does not look at Y, which is dense here, and as wide as any is. */
+static gemmepi_status gemmepi__take_bare_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
+  const gemmepi__layer_task *task, size_t alignment, int64_t *columns) {
+  gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
+  gemmepi_matrix y = gemmepi__dense_matrix(layer->y.dtype, task->m, 2 * task->n);
+  gemmepi__problem problem;
+  gemmepi_status status;
+  if (!draft)
+    return GEMMEPI_OUT_OF_MEMORY;
+  y.ld = 0;
+  gemmepi__draft_bare(draft);
+  status = gemmepi__take_draft(context, draft, &y, "desc.y", alignment, &problem);
+  if (!status) {
+    *columns = gemmepi__d_columns(problem.formula, problem.n);
+    gemmepi__drop_formula(context, &problem);
+  }
+  gemmepi__delete(&context->allocator, draft);
+  if (status == GEMMEPI_INVALID_ARGUMENT)
+    gemmepi__say_that_gradients_are_made(layer);
+  return status;
+}
+
+static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context, const gemmepi_linear_desc *layer, size_t alignment,
+  gemmepi__layer_task *task, gemmepi__problem *problem) {
+  gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
+  char sentence[GEMMEPI__ERROR_TEXT_SIZE];
+  gemmepi_status status;
+  int64_t columns;
+  if (!draft)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__draft_forward(draft);
+  status = gemmepi__take_draft(context, draft, &layer->y, "desc.y", alignment, problem);
+  memcpy(task->beside, draft->beside, sizeof task->beside);
+  gemmepi__delete(&context->allocator, draft);
+  if (!status) {
+    gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+    return GEMMEPI_OK;
+  }
+  memcpy(sentence, gemmepi__error_text, sizeof sentence);
+  if (!gemmepi__take_bare_formula(context, layer, task, alignment, &columns))
+    return gemmepi__fail(status, "%s", sentence); /* the text by itself is right */
+  return status;
+}
+
+/* rounded(x) is x as D stores it, which backward is G. */
+static gemmepi_status gemmepi__check_rounded(const gemmepi_linear_desc *layer, const gemmepi__layer_task *task,
+  const gemmepi__formula *formula) {
+  int i;
+  for (i = 0; i < formula->node_count && (int32_t)layer->y.dtype != task->g_dtype; i++)
+    if (formula->nodes[i].op == GEMMEPI__OP_ROUNDED)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.g_dtype is %s, and the gradient of desc.formula has rounded, which is as y "
+        "stores it, in %s: then G is in that, too",
+        gemmepi__dtype((gemmepi_dtype)task->g_dtype)->name, gemmepi__dtype(layer->y.dtype)->name);
+  return GEMMEPI_OK;
+}
+
+/* P and dY, once they are read as operands, have one scale. */
+static gemmepi_status gemmepi__check_scales_beside(const gemmepi__layer_task *task) {
+  static const int8_t both[] = {GEMMEPI__L_PREACT, GEMMEPI__L_DY};
+  size_t i;
+  for (i = 0; i < sizeof both; i++) {
+    int64_t stride = task->views[GEMMEPI__L_SCALE_OF(both[i])].batch_stride;
+    if (stride)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.%s.scale.batch_stride is %lld beside desc.formula, with which it has one scale for the whole batch: leave it 0",
+        gemmepi__layer_names[both[i]], (long long)stride);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__take_backward_formula(gemmepi_context *context, const gemmepi_linear_desc *layer, size_t alignment,
+  gemmepi__layer_task *task, gemmepi__problem *problem) {
+  gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
+  gemmepi_matrix g = gemmepi__g_matrix(task);
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  if (!draft)
+    return GEMMEPI_OUT_OF_MEMORY;
+  if (!gemmepi__wants_g(task)) /* it is not stored */
+    g.ld = g.batch_stride = 0;
+  for (i = 0; i < layer->operand_count && !status; i++)
+    if (layer->operands[i].output)
+      status = gemmepi__check_layers_gradient(layer, i);
+  if (!status)
+    status = gemmepi__draft_backward(draft, &context->allocator);
+  if (!status)
+    status = gemmepi__take_draft(context, draft, &g, "desc.g", alignment, problem);
+  memcpy(task->beside, draft->beside, sizeof task->beside);
+  gemmepi__delete(&context->allocator, draft);
+  if (status)
+    return status;
+  status = gemmepi__check_rounded(layer, task, problem->formula->placed.formula);
+  if (status)
+    gemmepi__drop_formula(context, problem);
+  return status;
+}
+#endif
+
+/* >>all */
+
+static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int backward, int exchanged, gemmepi__layer_task *task) {
+  task->tag = backward ? -3 : -2;
+  task->exchanged = exchanged;
+  task->m = layer->m;
+  task->n = layer->n;
+  task->k = layer->k;
+  task->batch = layer->batch;
+  task->shares_b = layer->batch != 1 && layer->b.batch_stride == 0;
+  task->shares_a = backward && layer->batch != 1 && layer->flags & GEMMEPI_LINEAR_DA &&
+        layer->a.batch_stride == 0 && layer->da.batch_stride == 0;
+  task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
+  task->epilogue = layer->activation;
+  task->compute = (int32_t)layer->compute;
+  task->flags = backward ? layer->flags
+        : layer->flags &
+        (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+}
+
+/* What a formula says before gradients are looked at: forward all, backward how wide dY is. */
+static gemmepi_status gemmepi__take_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
+  size_t alignment, gemmepi__layer_task *task, gemmepi__problem *problem, int64_t *columns) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi_status status = gemmepi__check_layers_operands(layer);
+  if (!status)
+    status = gemmepi__check_scales_beside(task);
+  if (status)
+    return status;
+  return gemmepi__is_backward(task)
+       ? gemmepi__take_bare_formula(context, layer, task, alignment, columns)
+       : gemmepi__take_forward_formula(context, layer, alignment, task, problem);
+#else
+  (void)context, (void)layer, (void)alignment, (void)task, (void)problem, (void)columns;
+  return GEMMEPI_OK;
+#endif
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
+ one, to be given to gemmepi__drop_formula. */
+static gemmepi_status gemmepi__take_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  int backward, size_t alignment, gemmepi__layer_task *task, gemmepi__problem *problem) {
+  gemmepi_linear_desc layer, callers;
+  gemmepi_status status;
+  int64_t columns = 0;
   memset(task, 0, sizeof *task);
+  memset(problem, 0, sizeof *problem);
   if (!desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
   status = gemmepi__check_layer_scalars(desc);
@@ -25373,120 +26324,27 @@ static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int b
     status = gemmepi__check_layer_flags(desc, backward);
   if (status)
     return status;
-  layer = gemmepi__fold_layer(desc);
-  task->tag = backward ? -3 : -2;
-  task->exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
-  task->m = layer.m;
-  task->n = layer.n;
-  task->k = layer.k;
-  task->batch = layer.batch;
-  task->shares_b = layer.batch != 1 && layer.b.batch_stride == 0;
-  task->shares_a = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
-        layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
-  task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
-  task->epilogue = layer.activation;
-  task->compute = (int32_t)layer.compute;
-  task->flags =
-    backward ? layer.flags
-        : layer.flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+  callers = layer = gemmepi__fold_layer(desc);
+  gemmepi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
   status = gemmepi__take_forward(&layer, backward, alignment, task);
   if (!status)
     status = gemmepi__check_batch_form(&layer, task, backward);
+  if (task->exchanged)
+    gemmepi__exchange_layer(&callers);
+  callers.order = desc->order;
+  if (!status && layer.formula)
+    status = gemmepi__take_layers_formula(context, &callers, alignment, task, problem, &columns);
   if (!status && backward)
-    status = gemmepi__take_gradients(&layer, alignment, task);
+    status = gemmepi__take_gradients(&layer, columns, alignment, task);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && layer.formula && backward)
+    status = gemmepi__take_backward_formula(context, &callers, alignment, task, problem);
+#endif
+  task->operand_count = layer.formula ? layer.operand_count : 0;
+  task->formula = problem->formula;
   if (!status)
     gemmepi__use_tensors(task, backward);
   return status;
-}
-
-/* >>the pointers of a run */
-
-static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
-  void *pointers[GEMMEPI__L_COUNT]) {
-  int swap = task->exchanged;
-  const void *inputs[GEMMEPI__L_COUNT];
-  inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
-  inputs[GEMMEPI__L_B] = swap ? args->a : args->b;
-  inputs[GEMMEPI__L_Y] = args->y;
-  inputs[GEMMEPI__L_PREACT] = args->preact;
-  inputs[GEMMEPI__L_DY] = args->dy;
-  inputs[GEMMEPI__L_BIAS] = args->bias;
-  inputs[GEMMEPI__L_DA] = swap ? args->db : args->da;
-  inputs[GEMMEPI__L_DB] = swap ? args->da : args->db;
-  inputs[GEMMEPI__L_DBIAS] = args->dbias;
-  inputs[GEMMEPI__L_SCALE_A] = swap ? args->scale_b : args->scale_a;
-  inputs[GEMMEPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
-  inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
-  inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
-  inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
-  memcpy(pointers, inputs, sizeof inputs);
-}
-
-/* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
-static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
-  int t;
-  for (t = 0; t < GEMMEPI__L_COUNT; t++) {
-    const gemmepi__view *view = &task->views[t];
-    const char *name = gemmepi__layer_name(task, t);
-    int used = gemmepi__layer_has(task, t);
-    if (used && !pointers[t] && view->bytes)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it", name,
-        gemmepi__is_backward(task) ? "backward" : "forward");
-    if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
-    if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags does not ask for it", name,
-        pointers[t]);
-    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] && gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
-        gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
-  }
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
-  int t;
-  for (t = 0; t < GEMMEPI__L_COUNT; t++)
-    if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
-      return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-        gemmepi__layer_name(task, t), pointers[t], (int)task->views[t].alignment);
-  return GEMMEPI_OK;
-}
-
-/* Outputs overlap nothing. */
-static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_COUNT]) {
-  int t, other, shares;
-  for (t = 0; t < GEMMEPI__L_COUNT; t++)
-    for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
-      uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
-      uintptr_t p_bytes = (uintptr_t)task->views[t].bytes,
-        q_bytes = (uintptr_t)task->views[other].bytes;
-      if (!gemmepi__layer_has(task, other) || other == t || (task->written >> other & 1 && other < t) ||
-        !p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
-        continue;
-      shares =
-        gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
-      if (shares)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
-          gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-          gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes, gemmepi__if_undecided(shares));
-    }
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
-  void *const pointers[GEMMEPI__L_COUNT]) {
-  uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
-  int t;
-  if (end < begin)
-    end = ~(uintptr_t)0;
-  for (t = 0; t < GEMMEPI__L_COUNT; t++) {
-    uintptr_t other = (uintptr_t)pointers[t];
-    if (gemmepi__layer_has(task, t) && other && other < end && begin < other + (uintptr_t)task->views[t].bytes)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
-        (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t), pointers[t]);
-  }
-  return GEMMEPI_OK;
 }
 /* Layers: prepared once, run any number of times, and the calls that do both.
 
@@ -25500,7 +26358,7 @@ static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *
 
 /* Where a pointer of a step comes from: a tensor of the layer, or a temporary. */
 enum {
-  GEMMEPI__G = GEMMEPI__L_COUNT,
+  GEMMEPI__G = GEMMEPI__L_ALL,
   GEMMEPI__COPY_A,
   GEMMEPI__COPY_B,
   GEMMEPI__SCALES_A,
@@ -25544,33 +26402,6 @@ typedef struct gemmepi__linear_plan {
   size_t temporary_bytes[GEMMEPI__TEMPORARIES];
   size_t built_size; /* the workspace as it was built: more once a product takes another route */
 } gemmepi__linear_plan;
-
-/* >>matrices */
-
-/* A view of the layer as a desc takes it. */
-static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
-  const gemmepi__view *view = &task->views[tensor];
-  gemmepi_matrix matrix;
-  memset(&matrix, 0, sizeof matrix);
-  if (view->bits != 1) /* RELU's mask takes no dtype */
-    matrix.dtype = (gemmepi_dtype)view->dtype;
-  matrix.transposed = view->transposed;
-  matrix.ld = view->ld;
-  matrix.batch_stride = view->batch_stride;
-  if (tensor <= GEMMEPI__L_DY && view->scale) {
-    matrix.scale.mode = (gemmepi_scale_mode)view->scale;
-    matrix.scale.batch_stride = task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride;
-  }
-  return matrix;
-}
-
-static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int tensor) {
-  gemmepi_vector vector;
-  memset(&vector, 0, sizeof vector);
-  vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
-  vector.batch_stride = task->views[tensor].batch_stride;
-  return vector;
-}
 
 /* >>building */
 
@@ -25666,6 +26497,23 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
   return desc;
 }
 
+/* A product with a formula, whose problem gemmepi__take_layer has made. d: where D goes. */
+static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, const gemmepi__problem *formula,
+  int d, const char *what) {
+  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, what);
+  gemmepi__problem problem = *formula;
+  step->sources[GEMMEPI__A] = GEMMEPI__L_A;
+  step->sources[GEMMEPI__B] = GEMMEPI__L_B;
+  step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
+  step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+  step->sources[GEMMEPI__D] = (int8_t)d;
+  if (d == GEMMEPI__L_Y)
+    step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+  else
+    problem.views[GEMMEPI__D].alignment = 256;
+  return gemmepi__build_plan(layer->base.context, &problem, &step->product);
+}
+
 /* The layer's own product with its activation: act(A B + bias). */
 static gemmepi_matmul_desc gemmepi__layer_product(const gemmepi__layer_task *task, gemmepi__step *step) {
   gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, task->n, task->k, task->batch);
@@ -25692,11 +26540,6 @@ typedef struct gemmepi__factors {
   gemmepi_matrix a, b, g;
   int a_source, b_source, g_source;
 } gemmepi__factors;
-
-/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
-static int64_t gemmepi__padded(int64_t length) {
-  return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
-}
 
 /* Whether the items of a matrix, `rows` x `columns` as op() has it, follow one another like one of batch * rows rows. */
 static int gemmepi__stacks_rows(const gemmepi_matrix *matrix, int64_t batch, int64_t rows) {
@@ -25860,18 +26703,6 @@ static gemmepi_status gemmepi__take_factors(gemmepi__linear_plan *layer, gemmepi
 
 /* >>G */
 
-/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
-static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
-  int side_by_side = task->shares_a && task->m != 0;
-  int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
-  gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
-  if (side_by_side)
-    g.batch_stride = task->n;
-  if (task->batch <= 1)
-    g.batch_stride = 0;
-  return g;
-}
-
 /* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
 static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
   gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
@@ -25932,14 +26763,15 @@ static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, co
   return gemmepi__build_product_step(layer, step, &desc);
 }
 
-static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
+/* formula: the problem of what makes G, where the layer has one. */
+static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, const gemmepi__problem *formula, gemmepi__factors *factors) {
   const gemmepi__layer_task *task = &layer->task;
   int64_t elements;
   factors->g = gemmepi__g_matrix(task);
   factors->g_source = GEMMEPI__G;
-  if (task->m == 0 || task->n == 0)
+  if (!task->formula && (task->m == 0 || task->n == 0))
     return GEMMEPI_OK; /* it has no element, and no step makes it */
-  if (gemmepi__dy_is_g(task)) {
+  if (!task->formula && gemmepi__dy_is_g(task)) {
     factors->g = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
     factors->g_source = GEMMEPI__L_DY;
     return GEMMEPI_OK;
@@ -25948,9 +26780,12 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
   elements = elements < 0 || task->shares_a ? elements : gemmepi__offset(task->batch, elements, 0);
   if (elements < 0)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
-  if (!gemmepi__wants_only_sums(task))
+  if (task->formula ? (task->flags & GEMMEPI__LINEAR_OUTPUTS) != 0 : !gemmepi__wants_only_sums(task))
     layer->temporary_bytes[0] =
       gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
+  if (task->formula)
+    return gemmepi__writes_nothing(formula) ? GEMMEPI_OK
+        : gemmepi__add_formula_step(layer, formula, GEMMEPI__G, "G");
   return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
         : gemmepi__add_pass(layer, &factors->g);
 }
@@ -26071,7 +26906,7 @@ static gemmepi_status gemmepi__add_dbias(gemmepi__linear_plan *layer, const gemm
 
 /* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
  has one, batch * m * n is a number of elements. */
-static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
+static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer, const gemmepi__problem *formula) {
   const gemmepi__layer_task *task = &layer->task;
   gemmepi__factors factors;
   gemmepi_status status = gemmepi__take_factors(layer, &factors);
@@ -26079,7 +26914,7 @@ static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
   int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
   int before = layer->step_count, sums_dbias;
   if (!status)
-    status = gemmepi__take_g(layer, &factors);
+    status = gemmepi__take_g(layer, formula, &factors);
   /* dY itself, or no element at all, leaves no sums */
   sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
   if (!status && has_da)
@@ -26092,10 +26927,14 @@ static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
 }
 /* Plans of layers: forward's one step, and workspace. */
 
-static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
+static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer, const gemmepi__problem *formula) {
   const gemmepi__layer_task *task = &layer->task;
-  gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
-  gemmepi_matmul_desc desc = gemmepi__layer_product(task, step);
+  gemmepi__step *step;
+  gemmepi_matmul_desc desc;
+  if (task->formula)
+    return gemmepi__add_formula_step(layer, formula, GEMMEPI__L_Y, "Y");
+  step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
+  desc = gemmepi__layer_product(task, step);
   desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
   step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
   step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
@@ -26108,6 +26947,14 @@ static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
   return gemmepi__build_product_step(layer, step, &desc);
 }
 
+/* The plan's task has a reference of its own: one-shot calls find the plan by it. */
+static void gemmepi__drop_layers_formula(const gemmepi__linear_plan *layer) {
+  gemmepi__problem formula;
+  memset(&formula, 0, sizeof formula);
+  formula.formula = layer->task.formula;
+  gemmepi__drop_formula(layer->base.context, &formula);
+}
+
 static void gemmepi__destroy_layer(gemmepi_plan *destroyed) {
   gemmepi__linear_plan *layer = (gemmepi__linear_plan *)destroyed;
   int i;
@@ -26117,6 +26964,7 @@ static void gemmepi__destroy_layer(gemmepi_plan *destroyed) {
     if (layer->steps[i].copy)
       gemmepi__release_plan(&layer->steps[i].copy->base);
   }
+  gemmepi__drop_layers_formula(layer);
   gemmepi__delete(&layer->base.context->allocator, layer);
 }
 
@@ -26143,8 +26991,9 @@ static size_t gemmepi__layer_workspace(const gemmepi__linear_plan *layer) {
   return gemmepi__all_temporaries(layer) + most;
 }
 
+/* formula: the problem that gemmepi__take_layer left beside the task. */
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
-  gemmepi__linear_plan **result) {
+  const gemmepi__problem *formula, gemmepi__linear_plan **result) {
   gemmepi__linear_plan *layer = (gemmepi__linear_plan *)gemmepi__new(&context->allocator, sizeof *layer);
   gemmepi_status status;
   if (!layer)
@@ -26152,7 +27001,9 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
   layer->base = gemmepi__plan_base(context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
     gemmepi__destroy_layer);
   layer->task = *task;
-  status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer) : gemmepi__build_forward(layer);
+  gemmepi__hold_formula(context, formula);
+  status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer, formula)
+        : gemmepi__build_forward(layer, formula);
   if (status) {
     gemmepi__release_plan(&layer->base);
     return status;
@@ -26165,6 +27016,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
 static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, gemmepi_plan **result) {
   gemmepi__layer_task task;
+  gemmepi__problem formula;
   gemmepi__linear_plan *layer = NULL;
   gemmepi_status status;
   if (result)
@@ -26173,9 +27025,11 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_layer(desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-  if (!status)
-    status = gemmepi__build_layer(context, &task, &layer);
+  status = gemmepi__take_layer(context, desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task, &formula);
+  if (status)
+    return status;
+  status = gemmepi__build_layer(context, &task, &formula, &layer);
+  gemmepi__drop_formula(context, &formula);
   if (!status)
     *result = &layer->base;
   return status;
@@ -26189,6 +27043,146 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
   gemmepi_plan **plan) {
   return gemmepi__plan_layer(context, desc, 1, plan);
 }
+/* The pointers of a layer's run, checked: those of its tensors, and of the operands of its formula. */
+
+static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
+  void *pointers[GEMMEPI__L_ALL]) {
+  int swap = task->exchanged;
+  const void *inputs[GEMMEPI__L_COUNT];
+  inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
+  inputs[GEMMEPI__L_B] = swap ? args->a : args->b;
+  inputs[GEMMEPI__L_Y] = args->y;
+  inputs[GEMMEPI__L_PREACT] = args->preact;
+  inputs[GEMMEPI__L_DY] = args->dy;
+  inputs[GEMMEPI__L_BIAS] = args->bias;
+  inputs[GEMMEPI__L_DA] = swap ? args->db : args->da;
+  inputs[GEMMEPI__L_DB] = swap ? args->da : args->db;
+  inputs[GEMMEPI__L_DBIAS] = args->dbias;
+  inputs[GEMMEPI__L_SCALE_A] = swap ? args->scale_b : args->scale_a;
+  inputs[GEMMEPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
+  inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
+  inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
+  inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
+  memset(pointers, 0, GEMMEPI__L_ALL * sizeof(void *));
+  memcpy(pointers, inputs, sizeof inputs);
+  if (args->operands && task->operand_count)
+    memcpy(&pointers[GEMMEPI__L_OPERANDS], args->operands, (size_t)task->operand_count * sizeof(void *));
+  if (args->operand_scales && task->operand_count)
+    memcpy(&pointers[GEMMEPI__L_OPERAND_SCALES], args->operand_scales, (size_t)task->operand_count * sizeof(void *));
+}
+
+/* The arrays of a formula's operands. */
+static gemmepi_status gemmepi__check_layer_arrays(const gemmepi__layer_task *task, const gemmepi_linear_args *args) {
+  if (!task->formula && (args->operands || args->operand_scales))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
+      args->operands ? "operands" : "operand_scales");
+  if (task->operand_count && !args->operands)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
+      (int)task->operand_count);
+  return GEMMEPI_OK;
+}
+
+/* What a run has pointers for. */
+static int gemmepi__layer_pointers(const gemmepi__layer_task *task) {
+  return task->formula ? (int)GEMMEPI__L_ALL : (int)GEMMEPI__L_COUNT;
+}
+
+/* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
+static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_ALL]) {
+  char room[128];
+  int t;
+  for (t = 0; t < gemmepi__layer_pointers(task); t++) {
+    int used = gemmepi__layer_has(task, t);
+    const char *name;
+    if (used && !pointers[t] && (gemmepi__is_layers_number(task, t) || gemmepi__layer_view(task, t)->bytes))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it",
+        gemmepi__layer_pointers_name(task, t, room), gemmepi__is_backward(task) ? "backward" : "forward");
+    if (t >= GEMMEPI__L_OPERANDS)
+      continue;
+    name = gemmepi__layer_name(task, t);
+    if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
+    if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags does not ask for it", name,
+        pointers[t]);
+    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] && gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
+        gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
+  }
+  return GEMMEPI_OK;
+}
+
+/* Bytes that a pointer is a multiple of: of operands with rows or columns those of matrices. */
+static int gemmepi__layers_alignment(const gemmepi__layer_task *task, int tensor) {
+  int alignment = gemmepi__layer_view(task, tensor)->alignment;
+#ifndef GEMMEPI_NO_FORMULA
+  if (tensor >= GEMMEPI__L_OPERANDS && tensor < GEMMEPI__L_OPERAND_SCALES && alignment < task->alignment &&
+    task->formula->placed.formula->operands[tensor - GEMMEPI__L_OPERANDS].kind >= GEMMEPI_PER_ROW)
+    return task->alignment;
+#endif
+  return alignment;
+}
+
+static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_ALL]) {
+  char room[128];
+  int t, alignment;
+  for (t = 0; t < gemmepi__layer_pointers(task); t++) {
+    if (!gemmepi__layer_has(task, t) || gemmepi__is_layers_number(task, t))
+      continue;
+    alignment = gemmepi__layers_alignment(task, t);
+    if ((uintptr_t)pointers[t] & (uintptr_t)(alignment - 1))
+      return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
+        gemmepi__layer_pointers_name(task, t, room), pointers[t], alignment);
+  }
+  return GEMMEPI_OK;
+}
+
+/* An output and another tensor. */
+static gemmepi_status gemmepi__check_two_tensors(const gemmepi__layer_task *task,
+  void *const pointers[GEMMEPI__L_ALL], int t, int other) {
+  const gemmepi__view *view = gemmepi__layer_view(task, t), *beside = gemmepi__layer_view(task, other);
+  uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
+  uintptr_t p_bytes = (uintptr_t)view->bytes, q_bytes = (uintptr_t)beside->bytes;
+  char first[128], second[128];
+  int shares;
+  if (!p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
+    return GEMMEPI_OK;
+  shares = gemmepi__views_share(view, beside, task->batch, (int64_t)(q - p));
+  if (!shares)
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
+    gemmepi__layer_pointers_name(task, t, first), pointers[t], (long long)p_bytes,
+    gemmepi__layer_pointers_name(task, other, second), pointers[other], (long long)q_bytes, gemmepi__if_undecided(shares));
+}
+
+/* Outputs overlap nothing. */
+static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task, void *const pointers[GEMMEPI__L_ALL]) {
+  gemmepi_status status = GEMMEPI_OK;
+  int t, other, all = gemmepi__layer_pointers(task);
+  for (t = 0; t < all; t++)
+    for (other = 0; other < all && !status && gemmepi__layer_writes(task, t); other++)
+      if (other != t && gemmepi__layer_has(task, other) && !gemmepi__is_layers_number(task, other) &&
+        !(other < t && gemmepi__layer_writes(task, other)))
+        status = gemmepi__check_two_tensors(task, pointers, t, other);
+  return status;
+}
+
+static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
+  void *const pointers[GEMMEPI__L_ALL]) {
+  uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
+  char room[128];
+  int t;
+  if (end < begin)
+    end = ~(uintptr_t)0;
+  for (t = 0; t < gemmepi__layer_pointers(task); t++) {
+    uintptr_t other = (uintptr_t)pointers[t];
+    if (gemmepi__layer_has(task, t) && !gemmepi__is_layers_number(task, t) && other && other < end &&
+      begin < other + (uintptr_t)gemmepi__layer_view(task, t)->bytes)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
+        (gemmepi__ull)args->workspace_size, gemmepi__layer_pointers_name(task, t, room), pointers[t]);
+  }
+  return GEMMEPI_OK;
+}
 /* Runs of layers' plans, and the calls that plan by themselves. */
 
 /* >>running */
@@ -26199,6 +27193,36 @@ typedef struct gemmepi__layer_run {
   char *workspace;
   size_t workspace_size;
 } gemmepi__layer_run;
+
+#ifndef GEMMEPI_NO_FORMULA
+/* The operands of a formula, in its order. */
+typedef struct gemmepi__step_operands {
+  void *operands[GEMMEPI__FORMULA_OPERANDS];
+  const float *scales[GEMMEPI__FORMULA_OPERANDS];
+} gemmepi__step_operands;
+
+/* to: for as long as the arguments are used. */
+static void gemmepi__point_operands(const gemmepi__layer_task *task, const gemmepi__layer_run *run,
+  gemmepi__step_operands *to, gemmepi__arguments *arguments) {
+  int i, j, tensor;
+  memset(to, 0, sizeof *to);
+  for (i = 0; i < task->operand_count; i++) {
+    to->operands[i] = run->sources[GEMMEPI__L_OPERANDS + i];
+    to->scales[i] = (const float *)run->sources[GEMMEPI__L_OPERAND_SCALES + i];
+    if (gemmepi__layer_has(task, GEMMEPI__L_OPERANDS + i) && gemmepi__is_layers_number(task, GEMMEPI__L_OPERANDS + i))
+      memcpy(&arguments->numbers[i], to->operands[i], sizeof(double));
+  }
+  for (j = 0; j < (int)sizeof task->beside && task->beside[j] >= 0; j++, i++) {
+    tensor = task->beside[j];
+    to->operands[i] = run->sources[tensor];
+    if (tensor <= GEMMEPI__L_DY)
+      to->scales[i] = (const float *)run->sources[GEMMEPI__L_SCALE_OF(tensor)];
+  }
+  arguments->operands = to->operands;
+  arguments->operand_scales = to->scales;
+  arguments->operand_amax = NULL;
+}
+#endif
 
 static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size, gemmepi__layer_run *run) {
   int i;
@@ -26245,9 +27269,16 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *laye
   const gemmepi__layer_run *run, gemmepi_stream stream) {
   gemmepi_matmul_args args;
   gemmepi__arguments arguments;
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__step_operands operands;
+#endif
   if (gemmepi__writes_nothing(&step->product->problem))
     return GEMMEPI_OK;
   gemmepi__point_step(step, &step->product->problem, run, &arguments);
+#ifndef GEMMEPI_NO_FORMULA
+  if (step->product->problem.formula)
+    gemmepi__point_operands(&layer->task, run, &operands, &arguments);
+#endif
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host)
     return gemmepi__run_on_host(step->product, &arguments);
@@ -26372,10 +27403,11 @@ static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *lay
   const gemmepi_linear_args *args, void *const *pointers) {
   const gemmepi_context *context = layer->base.context;
   gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
+  char room[128];
   int t;
-  for (t = 0; t < GEMMEPI__L_COUNT && !status; t++)
-    if (gemmepi__layer_has(&layer->task, t))
-      status = gemmepi__check_reachable(context, gemmepi__layer_name(&layer->task, t), pointers[t]);
+  for (t = 0; t < gemmepi__layer_pointers(&layer->task) && !status; t++)
+    if (gemmepi__layer_has(&layer->task, t) && !gemmepi__is_layers_number(&layer->task, t))
+      status = gemmepi__check_reachable(context, gemmepi__layer_pointers_name(&layer->task, t, room), pointers[t]);
   return status;
 }
 
@@ -26386,6 +27418,9 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
   gemmepi__entry entry;
   gemmepi_status status;
   status = gemmepi__check_run(layer->base.context, stream, args->workspace, args->workspace_size);
+  if (status)
+    return status;
+  status = gemmepi__check_layer_arrays(&layer->task, args);
   if (status)
     return status;
   gemmepi__take_layer_pointers(&layer->task, args, run.sources);
@@ -26427,18 +27462,23 @@ static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, 
 /* >>calls that plan by themselves */
 
 /* The alignment class of the pointers, as gemmepi__alignment_of for products. Scales have their own rules. */
-static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int backward) {
+static size_t gemmepi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args, int backward) {
+  int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
         (uintptr_t)args->preact | GEMMEPI__DEFAULT_ALIGNMENT;
   bits |= backward
         ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
         : (uintptr_t)args->y;
+  for (i = 0; i < count && count <= GEMMEPI__LAYER_OPERANDS; i++)
+    if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
+      bits |= (uintptr_t)args->operands[i];
   return (size_t)(bits & (~bits + 1));
 }
 
 static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
   gemmepi__layer_task task;
+  gemmepi__problem formula;
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
   gemmepi_status status;
@@ -26446,17 +27486,18 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_layer(desc, backward,
-    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(args, backward)), &task);
+  status = gemmepi__take_layer(context, desc, backward,
+    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)), &task, &formula);
   if (status)
     return status;
   kept = gemmepi__find_kept(context, &task, sizeof task);
   if (!kept) {
-    status = gemmepi__build_layer(context, &task, &layer);
-    if (status)
-      return status;
-    kept = gemmepi__keep(context, &task, sizeof task, &layer->base);
+    status = gemmepi__build_layer(context, &task, &formula, &layer);
+    kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
   }
+  gemmepi__drop_formula(context, &formula); /* the plan has it */
+  if (status)
+    return status;
   layer = (gemmepi__linear_plan *)kept;
   if (!args->workspace)
     status = gemmepi__prepare_layer(layer, stream);
@@ -26502,7 +27543,7 @@ static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
 /* What makes G; where dY is G, what makes the first gradient. */
 static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
   gemmepi_plan_details product;
-  int i = 0;
+  int i = 0, is_turned;
   while (i + 1 < layer->step_count && layer->steps[i].kind == GEMMEPI__STEP_COPY)
     i++;
   if (i >= layer->step_count)
@@ -26510,8 +27551,9 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
   if (layer->steps[i].kind == GEMMEPI__STEP_PRODUCT) {
     gemmepi__matmul_info(layer->steps[i].product, &product);
     memcpy(details->kernel, product.kernel, sizeof details->kernel);
-    details->tile_m = layer->task.exchanged ? product.tile_n : product.tile_m;
-    details->tile_n = layer->task.exchanged ? product.tile_m : product.tile_n;
+    is_turned = layer->task.exchanged && !layer->steps[i].product->problem.exchanged;
+    details->tile_m = is_turned ? product.tile_n : product.tile_m;
+    details->tile_n = is_turned ? product.tile_m : product.tile_n;
     return;
   }
   snprintf(details->kernel, sizeof details->kernel, "%s", layer->base.context->is_host                 ? "gemmepi__host_product"
@@ -26548,8 +27590,19 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
   details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
 }
 
+/* Whether a step with a formula makes the product, or the formula reads operands alone. */
+static int gemmepi__multiplies(const gemmepi__step *step) {
+#ifndef GEMMEPI_NO_FORMULA
+  const gemmepi__kept_formula *kept = step->product ? step->product->problem.formula : NULL;
+  return !kept || kept->placed.formula->reads_value;
+#else
+  (void)step;
+  return 1;
+#endif
+}
+
 static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer, const gemmepi__step *step) {
-  gemmepi__append(text, "%s: ", step->what);
+  gemmepi__append(text, "%s: %s", step->what, gemmepi__multiplies(step) ? "" : "no product is made, the formula alone is run: ");
   if (step->kind == GEMMEPI__STEP_PRODUCT)
     gemmepi__explain_matmul(text, step->product);
   else if (step->kind == GEMMEPI__STEP_COPY)
@@ -26564,10 +27617,12 @@ static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_pla
 static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
   const gemmepi__layer_task *task = &layer->task;
   int i;
-  gemmepi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
+  gemmepi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, %s",
     gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
-    (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
-  gemmepi__append_epilogue(text, task->epilogue);
+    (long long)(task->exchanged ? task->m : task->n), (long long)task->k,
+    (long long)task->batch, task->formula ? "a formula" : "activation ");
+  if (!task->formula)
+    gemmepi__append_epilogue(text, task->epilogue);
   gemmepi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
     layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
   if (task->exchanged)

@@ -32,6 +32,7 @@
 #include "formula/operations.h"
 #include "formula/number.h"
 #include "formula/graph.h"
+#include "formula/simplify.h"
 #include "formula/operands.h"
 #include "formula/parse.h"
 #include "formula/print.h"
@@ -140,10 +141,16 @@
 #include "product/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
+#include "linear/matrices.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "linear/formula.h"
+#endif
+#include "linear/take.h"
 #include "linear/step.h"
 #include "linear/factors.h"
 #include "linear/backward.h"
 #include "linear/plan.h"
+#include "linear/pointers.h"
 #include "linear/run.h"
 #include "linear/explain.h"
 #endif

@@ -548,7 +548,18 @@ typedef struct gemmepi_elementwise_args {
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these or I8, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
-   preact and dy: any mode of a and b, TENSOR of the others. */
+   preact and dy: any mode of a and b, TENSOR of the others.
+
+   A formula takes the activation's place: d = v * sigmoid(beta * v), say. v is P, with the bias, d is Y, and nothing else is assigned.
+   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P itself, whatever
+   the formula is, and where it and dy have a scale, that is one for the batch. Backward runs the formula's gradient, as gemmepi_derive gives
+   it; what has no derivative is refused. Where that gradient reads P it needs SAVED or RECOMPUTE, else neither, and then preact is not read.
+   uniform gives both directions the same numbers.
+   The gradient of an input operand NAME is an output operand d_NAME, of its kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: of FULL
+   the input's, BF16 where that has 8 bits, of others F32 or F64). One that is listed is asked for: backward writes it, or, with accumulate
+   and but for FULL, adds to it, and forward takes no notice of it. It has no scale and no amax. There are none of NUMBERs, of whole numbers, and of
+   inputs with periods. In a batch d_NAME has a batch_stride for items, or 0, PER_COLUMN (column-major: PER_ROW) and SCALAR alone,
+   where NAME has 0, too: the sum over the batch. */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */
     int64_t batch;               /* the number of items; 0: 1 */
@@ -571,6 +582,13 @@ typedef struct gemmepi_linear_desc {
        BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
     gemmepi_dtype g_dtype;
     size_t alignment; /* as in gemmepi_matmul_desc */
+
+    /* In the activation's place: what becomes of P, as text. activation and has_parameter are 0 then. NULL: none */
+    const char *formula;
+    const struct gemmepi_operand *operands; /* what it reads beside P, and gradients of these, d_NAME */
+    int operand_count;                      /* at most 28 */
+    const char *formula_value;              /* what it calls P; NULL: "v" */
+    const char *formula_result;             /* what it calls Y; NULL: "d" */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer; each direction takes those that it needs and leaves the others, so that one struct serves both.
@@ -588,6 +606,12 @@ typedef struct gemmepi_linear_args {
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
+
+    /* Of a formula, a pointer for each of desc's operands, in their order: of a NUMBER to a double on the host, of those that have more than
+       one element at a multiple of desc.alignment. The array is needed, and may be the same, in both directions; each takes those that it
+       needs. The caller's memory, which is read while the call is made */
+    void *const *operands;
+    const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
 } gemmepi_linear_args;
 
 /* >>formulas */
@@ -628,8 +652,8 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
    So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
 
-   Products run formulas (gemmepi_matmul_desc.formula), and so do element-wise operations (gemmepi_elementwise_desc.formula), without v.
-   gemmepi_derive derives them.
+   Products run formulas (gemmepi_matmul_desc.formula), and so do layers (gemmepi_linear_desc.formula) and element-wise operations
+   (gemmepi_elementwise_desc.formula), these without v. gemmepi_derive derives them.
    All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
 /* What an operand of a formula has an element for. */

@@ -32,7 +32,7 @@ typedef struct gemmepi__derivation {
 static const char *gemmepi__name_in(const gemmepi__derivation *d, int which) {
     if (which == GEMMEPI__OF_VALUE)
         return gemmepi__value_name(&d->desc);
-    return which == GEMMEPI__RESULT ? "d" : d->desc.operands[which].name;
+    return which == GEMMEPI__RESULT ? gemmepi__result_name(&d->desc) : d->desc.operands[which].name;
 }
 
 static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which) {
@@ -75,8 +75,8 @@ static int gemmepi__next_name(const gemmepi__derivation *d, const char *field, c
         }
     (void)gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s has \"%.60s\"; accepted are names of operands, %s and d, separated by commas", field, *at,
-        gemmepi__value_name(&d->desc));
+        "desc.%s has \"%.60s\"; accepted are names of operands, %s and %s, separated by commas", field, *at,
+        gemmepi__value_name(&d->desc), gemmepi__result_name(&d->desc));
     return -1;
 }
 
@@ -108,8 +108,10 @@ static gemmepi_status gemmepi__take_lists(gemmepi__derivation *d, const gemmepi_
 /* Names that the gradient gives. */
 static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivation *d) {
     int i;
-    for (i = -1; i < d->desc.operand_count; i++) {
-        const char *name = gemmepi__name_in(d, i < 0 ? (int)GEMMEPI__OF_VALUE : i);
+    for (i = -2; i < d->desc.operand_count; i++) {
+        const char *name = gemmepi__name_in(d, i == -1   ? (int)GEMMEPI__OF_VALUE
+                                               : i == -2 ? (int)GEMMEPI__RESULT
+                                                         : i);
         if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
             return gemmepi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
@@ -133,9 +135,12 @@ static void gemmepi__take_operands_to_derive(gemmepi__derivation *d, const gemme
     }
 }
 
-static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc,
+                                                const char *result, int exchanged) {
     gemmepi_status status;
     int i;
+    d->desc.result = result;
+    d->desc.exchanged = exchanged;
     d->desc.text = desc->formula;
     d->desc.operands = desc->operands;
     d->desc.operand_count = desc->operand_count;
@@ -378,6 +383,8 @@ static gemmepi_status gemmepi__add_gradient(gemmepi__derivation *d, int which) {
     int node = gemmepi__adjoint_of(d, which), reduction = 0;
     if (node < 0)
         return gemmepi__refuse_size();
+    if (d->desc.exchanged)
+        kind = (gemmepi_operand_kind)gemmepi__kind_across((int)kind);
     if (kind != GEMMEPI_FULL)
         for (reduction = 1; gemmepi__reductions[reduction].kind != kind;)
             reduction++; /* the first of a kind is the sum */
@@ -431,21 +438,21 @@ static void gemmepi__prepare_printer(gemmepi__derivation *d) {
     p->nodes = d->graph.nodes;
     p->mode = d->graph.mode;
     p->group = d->graph.group;
+    p->exchanged = d->desc.exchanged;
+    p->regroups = 1;
     p->between = ";\n";
     p->value = gemmepi__value_name(&d->desc);
     p->text = d->desc.text;
     p->places = d->graph.names;
     for (i = 0; i < d->desc.operand_count; i++)
         p->names[i] = d->desc.operands[i].name;
-    p->names[GEMMEPI__RESULT] = "d";
+    p->names[GEMMEPI__RESULT] = gemmepi__result_name(&d->desc);
 }
 
 /* The whole, up to a printer that has all but where to print. */
-static gemmepi_status gemmepi__derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
-    gemmepi_status status = gemmepi__start_derivation(d, desc);
+static gemmepi_status gemmepi__derive(gemmepi__derivation *d) {
+    gemmepi_status status = GEMMEPI_OK;
     int i;
-    if (status)
-        return status;
     for (i = 0; i < GEMMEPI__GRAPH_NODES; i++)
         d->adjoints[i].node = -1;
     gemmepi__mark_dependent(d);
@@ -483,27 +490,33 @@ static void gemmepi__print_gradient(gemmepi__derivation *d, gemmepi__text *out) 
     gemmepi__print_statements(&d->printer);
 }
 
-/* NULL with the sentence. */
-static gemmepi__derivation *gemmepi__derivation_of(const gemmepi_allocator *allocator,
-                                                   const gemmepi_derive_desc *desc) {
+/* To be given to gemmepi__delete; NULL with the sentence. result: what the formula calls D, NULL: "d"; exchanged: 1 of column-major order. */
+static gemmepi_status gemmepi__derivation_of(const gemmepi_allocator *allocator,
+                                             const gemmepi_derive_desc *desc, const char *result,
+                                             int exchanged, gemmepi__derivation **out) {
     gemmepi__derivation *d;
-    if (!desc) {
-        (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-        return NULL;
-    }
+    gemmepi_status status;
+    *out = NULL;
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     d = (gemmepi__derivation *)gemmepi__new(allocator, sizeof *d);
-    if (d && gemmepi__derive(d, desc)) {
+    if (!d)
+        return GEMMEPI_OUT_OF_MEMORY;
+    status = gemmepi__start_derivation(d, desc, result, exchanged);
+    if (!status)
+        status = gemmepi__derive(d);
+    if (status)
         gemmepi__delete(allocator, d);
-        d = NULL;
-    }
-    return d;
+    else
+        *out = d;
+    return status;
 }
 
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
     gemmepi_allocator allocator = gemmepi__default_allocator();
     gemmepi__text out = gemmepi__text_in(text, size);
-    gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
-    if (!d)
+    gemmepi__derivation *d;
+    if (gemmepi__derivation_of(&allocator, desc, NULL, 0, &d))
         return 0;
     gemmepi__print_gradient(d, &out);
     gemmepi__delete(&allocator, d);
@@ -610,9 +623,9 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
                                         int count) {
     gemmepi_allocator allocator = gemmepi__default_allocator();
     gemmepi__operand_list list;
-    gemmepi__derivation *d = gemmepi__derivation_of(&allocator, desc);
+    gemmepi__derivation *d;
     int i;
-    if (!d)
+    if (gemmepi__derivation_of(&allocator, desc, NULL, 0, &d))
         return 0;
     list.operands = operands;
     list.room = operands ? count : 0;

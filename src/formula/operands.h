@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_FORMULA_OPERANDS_H
 #define GEMMEPI_FORMULA_OPERANDS_H
 
-#include "graph.h"
+#include "simplify.h"
 
 static int gemmepi__is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

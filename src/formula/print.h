@@ -6,6 +6,7 @@
 
 enum {
     GEMMEPI__PRINT_DEPTH = 20,  /* of expressions within one another, before one is given a name */
+    GEMMEPI__BY_TEXT = 9999,    /* the label of locals that have their name of the text */
     GEMMEPI__BY_OUTPUT = 10000, /* labels from here on are of outputs, which a statement assigns */
     GEMMEPI__BY_OPERAND = 20000 /* and these of operands that are read in the node's place */
 };
@@ -20,6 +21,7 @@ typedef struct gemmepi__printer {
     const gemmepi__node *nodes;
     int count, mode, output_count;
     int exchanged; /* the names are those of column-major order */
+    int regroups;  /* 2 * (x * y) is written 2 * x * y */
     int64_t group;
     const char *between;                                      /* statements */
     const char *value, *names[GEMMEPI__FORMULA_OPERANDS + 1]; /* the last is D's; NULL: none */
@@ -49,24 +51,6 @@ static void gemmepi__count_uses(gemmepi__printer *p) {
                 p->uses[p->nodes[i].args[a]]++;
 }
 
-static void gemmepi__label_nodes(gemmepi__printer *p) {
-    int i, a, number = 0;
-    for (i = p->output_count - 1; i >= 0; i--)
-        if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
-            p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
-    for (i = 0; i < p->count; i++) {
-        p->depth[i] = 1;
-        if (!p->uses[i] || gemmepi__is_leaf(p, i))
-            continue;
-        for (a = 0; a < 3; a++)
-            if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] &&
-                p->depth[p->nodes[i].args[a]] >= p->depth[i])
-                p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
-        if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
-            p->labels[i] = (int16_t)++number;
-    }
-}
-
 /* Whether a local's name, which ends where it has no more letters, is another's already. */
 static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t length) {
     int i;
@@ -87,13 +71,37 @@ static int gemmepi__is_taken(const gemmepi__printer *p, const char *name, size_t
     return 0;
 }
 
+/* Whether a local has a name in the text that is nobody else's. */
+static int gemmepi__has_own_name(const gemmepi__printer *p, int node) {
+    size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
+    return length && !gemmepi__is_taken(p, p->text + p->places[node], length);
+}
+
+static void gemmepi__label_nodes(gemmepi__printer *p) {
+    int i, a, number = 0;
+    for (i = p->output_count - 1; i >= 0; i--)
+        if (!p->outputs[i].reduction && !gemmepi__is_leaf(p, p->outputs[i].node))
+            p->labels[p->outputs[i].node] = (int16_t)(GEMMEPI__BY_OUTPUT + i);
+    for (i = 0; i < p->count; i++) {
+        p->depth[i] = 1;
+        if (!p->uses[i] || gemmepi__is_leaf(p, i))
+            continue;
+        for (a = 0; a < 3; a++)
+            if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] &&
+                p->depth[p->nodes[i].args[a]] >= p->depth[i])
+                p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
+        if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GEMMEPI__PRINT_DEPTH))
+            p->labels[i] = (int16_t)(gemmepi__has_own_name(p, i) ? (int)GEMMEPI__BY_TEXT : ++number);
+    }
+}
+
 /* t1 and so on, with a line below where that is somebody's. */
 static void gemmepi__print_local(const gemmepi__printer *p, int node) {
     char name[32];
-    size_t length = p->places && p->places[node] >= 0 ? gemmepi__name_length(p->text + p->places[node]) : 0;
     int lines = 0;
-    if (length && !gemmepi__is_taken(p, p->text + p->places[node], length)) {
-        gemmepi__append(p->out, "%.*s", (int)length, p->text + p->places[node]);
+    if (p->labels[node] == GEMMEPI__BY_TEXT) {
+        gemmepi__append(p->out, "%.*s", (int)gemmepi__name_length(p->text + p->places[node]),
+                        p->text + p->places[node]);
         return;
     }
     do
@@ -164,6 +172,17 @@ static void gemmepi__print_call(const gemmepi__printer *p, const gemmepi__node *
     gemmepi__append(p->out, ")");
 }
 
+/* Whether a node is a number times what begins with none, and so may be grouped otherwise. */
+static int gemmepi__begins_with_number(const gemmepi__printer *p, const gemmepi__node *node) {
+    int first = node->args[1];
+    if (node->op != GEMMEPI__OP_MUL || p->nodes[node->args[0]].op != GEMMEPI__OP_NUMBER)
+        return 0;
+    while (!p->labels[first] &&
+           (p->nodes[first].op == GEMMEPI__OP_MUL || p->nodes[first].op == GEMMEPI__OP_DIV))
+        first = p->nodes[first].args[0];
+    return p->nodes[first].op != GEMMEPI__OP_NUMBER;
+}
+
 static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__node *node, int precedence) {
     const gemmepi__operation_of_formula *row = gemmepi__operation_of(node->op);
     if (row->precedence == 9) {
@@ -175,7 +194,7 @@ static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__n
     if (node->op == GEMMEPI__OP_SELECT) {
         gemmepi__print_expression(p, node->args[0], 2);
         gemmepi__append(p->out, " ? ");
-        gemmepi__print_expression(p, node->args[1], 1);
+        gemmepi__print_expression(p, node->args[1], 2);
         gemmepi__append(p->out, " : ");
         gemmepi__print_expression(p, node->args[2], 1);
     } else if (row->least == 1) {
@@ -184,7 +203,8 @@ static void gemmepi__print_operation(const gemmepi__printer *p, const gemmepi__n
     } else {
         gemmepi__print_expression(p, node->args[0], row->precedence);
         gemmepi__append(p->out, " %s ", row->name);
-        gemmepi__print_expression(p, node->args[1], row->precedence + 1);
+        gemmepi__print_expression(p, node->args[1],
+                                  row->precedence + !(p->regroups && gemmepi__begins_with_number(p, node)));
     }
     if (row->precedence < precedence)
         gemmepi__append(p->out, ")");

@@ -6,18 +6,6 @@
 
 /* >>G */
 
-/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
-static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
-    int side_by_side = task->shares_a && task->m != 0;
-    int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
-    gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
-    if (side_by_side)
-        g.batch_stride = task->n;
-    if (task->batch <= 1)
-        g.batch_stride = 0;
-    return g;
-}
-
 /* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
 static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
     gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
@@ -80,14 +68,16 @@ static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, co
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
-static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__factors *factors) {
+/* formula: the problem of what makes G, where the layer has one. */
+static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, const gemmepi__problem *formula,
+                                      gemmepi__factors *factors) {
     const gemmepi__layer_task *task = &layer->task;
     int64_t elements;
     factors->g = gemmepi__g_matrix(task);
     factors->g_source = GEMMEPI__G;
-    if (task->m == 0 || task->n == 0)
+    if (!task->formula && (task->m == 0 || task->n == 0))
         return GEMMEPI_OK; /* it has no element, and no step makes it */
-    if (gemmepi__dy_is_g(task)) {
+    if (!task->formula && gemmepi__dy_is_g(task)) {
         factors->g = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
         factors->g_source = GEMMEPI__L_DY;
         return GEMMEPI_OK;
@@ -96,9 +86,12 @@ static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, gemmepi__fact
     elements = elements < 0 || task->shares_a ? elements : gemmepi__offset(task->batch, elements, 0);
     if (elements < 0)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
-    if (!gemmepi__wants_only_sums(task))
+    if (task->formula ? (task->flags & GEMMEPI__LINEAR_OUTPUTS) != 0 : !gemmepi__wants_only_sums(task))
         layer->temporary_bytes[0] =
             gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
+    if (task->formula)
+        return gemmepi__writes_nothing(formula) ? GEMMEPI_OK
+                                                : gemmepi__add_formula_step(layer, formula, GEMMEPI__G, "G");
     return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
                                                   : gemmepi__add_pass(layer, &factors->g);
 }
@@ -222,7 +215,7 @@ static gemmepi_status gemmepi__add_dbias(gemmepi__linear_plan *layer, const gemm
 
 /* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
    has one, batch * m * n is a number of elements. */
-static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
+static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer, const gemmepi__problem *formula) {
     const gemmepi__layer_task *task = &layer->task;
     gemmepi__factors factors;
     gemmepi_status status = gemmepi__take_factors(layer, &factors);
@@ -230,7 +223,7 @@ static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer) {
     int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
     int before = layer->step_count, sums_dbias;
     if (!status)
-        status = gemmepi__take_g(layer, &factors);
+        status = gemmepi__take_g(layer, formula, &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
     if (!status && has_da)

@@ -31,7 +31,7 @@ static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
 /* What makes G; where dY is G, what makes the first gradient. */
 static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
     gemmepi_plan_details product;
-    int i = 0;
+    int i = 0, is_turned;
     while (i + 1 < layer->step_count && layer->steps[i].kind == GEMMEPI__STEP_COPY)
         i++;
     if (i >= layer->step_count)
@@ -39,8 +39,9 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
     if (layer->steps[i].kind == GEMMEPI__STEP_PRODUCT) {
         gemmepi__matmul_info(layer->steps[i].product, &product);
         memcpy(details->kernel, product.kernel, sizeof details->kernel);
-        details->tile_m = layer->task.exchanged ? product.tile_n : product.tile_m;
-        details->tile_n = layer->task.exchanged ? product.tile_m : product.tile_n;
+        is_turned = layer->task.exchanged && !layer->steps[i].product->problem.exchanged;
+        details->tile_m = is_turned ? product.tile_n : product.tile_m;
+        details->tile_n = is_turned ? product.tile_m : product.tile_n;
         return;
     }
     snprintf(details->kernel, sizeof details->kernel, "%s",
@@ -79,9 +80,21 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
     details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
 }
 
+/* Whether a step with a formula makes the product, or the formula reads operands alone. */
+static int gemmepi__multiplies(const gemmepi__step *step) {
+#ifndef GEMMEPI_NO_FORMULA
+    const gemmepi__kept_formula *kept = step->product ? step->product->problem.formula : NULL;
+    return !kept || kept->placed.formula->reads_value;
+#else
+    (void)step;
+    return 1;
+#endif
+}
+
 static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
                                   const gemmepi__step *step) {
-    gemmepi__append(text, "%s: ", step->what);
+    gemmepi__append(text, "%s: %s", step->what,
+                    gemmepi__multiplies(step) ? "" : "no product is made, the formula alone is run: ");
     if (step->kind == GEMMEPI__STEP_PRODUCT)
         gemmepi__explain_matmul(text, step->product);
     else if (step->kind == GEMMEPI__STEP_COPY)
@@ -97,11 +110,13 @@ static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_pla
 static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
     const gemmepi__layer_task *task = &layer->task;
     int i;
-    gemmepi__append(
-        text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, activation ",
-        gemmepi__is_backward(task) ? "backward" : "forward", (long long)(task->exchanged ? task->n : task->m),
-        (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch);
-    gemmepi__append_epilogue(text, task->epilogue);
+    gemmepi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, %s",
+                    gemmepi__is_backward(task) ? "backward" : "forward",
+                    (long long)(task->exchanged ? task->n : task->m),
+                    (long long)(task->exchanged ? task->m : task->n), (long long)task->k,
+                    (long long)task->batch, task->formula ? "a formula" : "activation ");
+    if (!task->formula)
+        gemmepi__append_epilogue(text, task->epilogue);
     gemmepi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
                     layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
     if (task->exchanged)

@@ -10,11 +10,6 @@ typedef struct gemmepi__factors {
     int a_source, b_source, g_source;
 } gemmepi__factors;
 
-/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
-static int64_t gemmepi__padded(int64_t length) {
-    return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
-}
-
 /* Whether the items of a matrix, `rows` x `columns` as op() has it, follow one another like one of batch * rows rows. */
 static int gemmepi__stacks_rows(const gemmepi_matrix *matrix, int64_t batch, int64_t rows) {
     if (matrix->transposed) /* every stored line goes on into the next item */

@@ -7,6 +7,9 @@
 #define GEMMEPI_LINEAR_LAYER_H
 
 #include "../problem/arguments.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "../problem/formula_arguments.h"
+#endif
 
 /* The tensors of a layer, and the scales that go with the first five. */
 enum {
@@ -25,6 +28,18 @@ enum {
     GEMMEPI__L_SCALE_PREACT,
     GEMMEPI__L_SCALE_DY,
     GEMMEPI__L_COUNT
+};
+
+/* Behind them, as pointers of a run alone, the operands of a formula, as the caller lists them, and their scales. */
+#ifdef GEMMEPI_NO_FORMULA
+#define GEMMEPI__LAYER_OPERANDS 0
+#else
+#define GEMMEPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
+#endif
+enum {
+    GEMMEPI__L_OPERANDS = GEMMEPI__L_COUNT,
+    GEMMEPI__L_OPERAND_SCALES = GEMMEPI__L_OPERANDS + GEMMEPI__LAYER_OPERANDS,
+    GEMMEPI__L_ALL = GEMMEPI__L_OPERAND_SCALES + GEMMEPI__LAYER_OPERANDS
 };
 
 #define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
@@ -52,6 +67,10 @@ typedef struct gemmepi__layer_task {
     int32_t shares_dbias; /* dbias is */
     uint32_t used;        /* bit t: this direction has tensor t */
     uint32_t written;
+    struct gemmepi__kept_formula
+        *formula;          /* that this direction's one step with a formula has; NULL: the layer has none */
+    int32_t operand_count; /* of the caller's, which are the formula's first ones */
+    int8_t beside[4];      /* tensors of the layer that stand behind them */
     gemmepi__view views[GEMMEPI__L_COUNT];
 } gemmepi__layer_task;
 
@@ -59,8 +78,48 @@ static int gemmepi__is_backward(const gemmepi__layer_task *task) {
     return task->tag == -3;
 }
 
+/* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
+static const gemmepi__view *gemmepi__layer_view(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (tensor >= GEMMEPI__L_OPERAND_SCALES)
+        return &gemmepi__one_f32;
+    if (tensor >= GEMMEPI__L_OPERANDS)
+        return &task->formula->views[tensor - GEMMEPI__L_OPERANDS];
+#endif
+    return &task->views[tensor];
+}
+
+/* Whether a NUMBER of a formula stands there, which lies on the host. */
+static int gemmepi__is_layers_number(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+    int place = tensor - GEMMEPI__L_OPERANDS;
+    return place >= 0 && place < task->operand_count &&
+           task->formula->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
+#else
+    (void)task, (void)tensor;
+    return 0;
+#endif
+}
+
+/* Whether this direction needs a pointer to it. */
 static int gemmepi__layer_has(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+    int is_scale = tensor >= GEMMEPI__L_OPERAND_SCALES;
+    int place = tensor - (is_scale ? (int)GEMMEPI__L_OPERAND_SCALES : (int)GEMMEPI__L_OPERANDS);
+    if (place >= 0)
+        return place < task->operand_count && task->formula->placed.formula->operands[place].used &&
+               (!is_scale || task->formula->placed.operands[place].scale);
+#endif
     return (int)(task->used >> tensor & 1);
+}
+
+static int gemmepi__layer_writes(const gemmepi__layer_task *task, int tensor) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (tensor >= GEMMEPI__L_OPERANDS)
+        return tensor < GEMMEPI__L_OPERAND_SCALES && gemmepi__layer_has(task, tensor) &&
+               task->formula->placed.formula->operands[tensor - GEMMEPI__L_OPERANDS].output;
+#endif
+    return (int)(task->written >> tensor & 1);
 }
 
 /* Whether G is dY itself up to its type: there is no activation. */
@@ -143,11 +202,41 @@ static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tens
     return gemmepi__layer_names[tensor];
 }
 
+/* That of anything that a run has a pointer to: in room, where it is an operand of a formula. */
+static const char *gemmepi__layer_pointers_name(const gemmepi__layer_task *task, int tensor, char room[128]) {
+#ifndef GEMMEPI_NO_FORMULA
+    int is_scale = tensor >= GEMMEPI__L_OPERAND_SCALES;
+    int place = tensor - (is_scale ? (int)GEMMEPI__L_OPERAND_SCALES : (int)GEMMEPI__L_OPERANDS);
+    if (place >= 0) {
+        const gemmepi__formula *formula = task->formula->placed.formula;
+        snprintf(room, 128, "%s[%d] (of %s)", is_scale ? "operand_scales" : "operands", place,
+                 formula->names + formula->operands[place].name);
+        return room;
+    }
+#endif
+    (void)room;
+    return gemmepi__layer_name(task, tensor);
+}
+
 /* >>what a desc says by itself */
 
 static uint64_t gemmepi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {
     uint64_t rest = flags & ~(first | second);
     return rest | (flags & first ? second : 0) | (flags & second ? first : 0);
+}
+
+/* A and B exchanged, and all that goes with them but the order: its own way back. */
+static void gemmepi__exchange_layer(gemmepi_linear_desc *layer) {
+    gemmepi_matrix a = layer->a, da = layer->da;
+    int64_t m = layer->m;
+    layer->a = layer->b;
+    layer->b = a;
+    layer->da = layer->db;
+    layer->db = da;
+    layer->m = layer->n;
+    layer->n = m;
+    layer->flags = gemmepi__exchange_bits(layer->flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
+    layer->flags = gemmepi__exchange_bits(layer->flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
 }
 
 /* The row-major layer of a column-major one. */
@@ -166,18 +255,19 @@ static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) 
     if (!folded.db.dtype)
         folded.db.dtype = gemmepi__is_fp8((int)folded.b.dtype) ? GEMMEPI_BF16 : folded.b.dtype;
     if (desc->order == GEMMEPI_COLUMN_MAJOR) {
-        gemmepi_matrix a = folded.a, da = folded.da;
-        folded.a = folded.b;
-        folded.b = a;
-        folded.da = folded.db;
-        folded.db = da;
-        folded.m = desc->n;
-        folded.n = desc->m;
-        folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
-        folded.flags = gemmepi__exchange_bits(folded.flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
+        gemmepi__exchange_layer(&folded);
         folded.order = GEMMEPI_ROW_MAJOR;
     }
     return folded;
+}
+
+/* Whether operands are gradients of others, which the caller calls d_NAME. The formula's fields have been checked. */
+static int gemmepi__asks_for_gradients(const gemmepi_linear_desc *desc) {
+    int i;
+    for (i = 0; i < desc->operand_count; i++)
+        if (desc->operands[i].output)
+            return 1;
+    return 0;
 }
 
 static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
@@ -188,7 +278,7 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
                  {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
                  {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
     uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
-    int affine = gemmepi__is_affine(desc->activation);
+    int affine = !desc->formula && gemmepi__is_affine(desc->activation);
     size_t i;
     gemmepi_status status = gemmepi__check_flags_of(GEMMEPI__OF_LAYER, desc->flags, 0);
     if (status)
@@ -203,19 +293,55 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
                              keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
     if (!backward)
         return GEMMEPI_OK;
-    if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS");
+    if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS) && !gemmepi__asks_for_gradients(desc))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
+                             "LINEAR_DBIAS%s",
+                             desc->formula ? ", or an operand d_NAME" : "");
     for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
         if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
                                  pairs[i].name, pairs[i].name);
-    if (!affine && !keeps)
+    if (!affine && !keeps && !desc->formula)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
                              "activation needs P");
     return GEMMEPI_OK;
+}
+
+/* What a desc without a formula leaves 0, and one with a formula. */
+static gemmepi_status gemmepi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
+    const char *other = desc->operands         ? "operands"
+                        : desc->operand_count  ? "operand_count"
+                        : desc->formula_value  ? "formula_value"
+                        : desc->formula_result ? "formula_result"
+                                               : NULL;
+    if (!desc->formula && other)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other,
+                             GEMMEPI__UNINITIALISED);
+    if (!desc->formula)
+        return GEMMEPI_OK;
+#ifdef GEMMEPI_NO_FORMULA
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.formula is given, but formulas are left out of this build "
+                         "(GEMMEPI_NO_FORMULA)");
+#else
+    if (desc->activation || desc->has_parameter || desc->activation_parameter != 0)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.%s is not 0 beside desc.formula, which takes the activation's place: leave it 0",
+            desc->activation      ? "activation"
+            : desc->has_parameter ? "has_parameter"
+                                  : "activation_parameter");
+    if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__LAYER_OPERANDS)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
+                             GEMMEPI__LAYER_OPERANDS);
+    if (desc->operand_count && !desc->operands)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
+                             desc->operand_count);
+    return GEMMEPI_OK;
+#endif
 }
 
 static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
@@ -223,6 +349,8 @@ static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *de
     if (!status)
         status =
             gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
+    if (!status)
+        status = gemmepi__check_beside_layers_formula(desc);
     if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
         status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
                                (int)desc->order, GEMMEPI__UNINITIALISED);
@@ -285,7 +413,7 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
         task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
 }
 
-/* A, B, bias, and Y or, for backward, the P that forward left. */
+/* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
                                             gemmepi__layer_task *task) {
     gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
@@ -297,7 +425,7 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
         desc.aux.dtype = layer->y.dtype;
     if (layer->flags & GEMMEPI_LINEAR_SAVED)
         desc.epilogue |= GEMMEPI_AUX;
-    if (backward) { /* Y is not looked at */
+    if (backward || layer->formula) { /* Y is not looked at */
         int64_t columns = gemmepi__result_columns(layer->activation, layer->n);
         desc.d =
             gemmepi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
@@ -308,7 +436,7 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
     gemmepi__take_layer_view(task, GEMMEPI__L_A, &problem, GEMMEPI__A);
     gemmepi__take_layer_view(task, GEMMEPI__L_B, &problem, GEMMEPI__B);
     gemmepi__take_layer_view(task, GEMMEPI__L_BIAS, &problem, GEMMEPI__BIAS);
-    if (!backward)
+    if (!backward && !layer->formula)
         gemmepi__take_layer_view(task, GEMMEPI__L_Y, &problem, GEMMEPI__D);
     if (layer->flags & GEMMEPI_LINEAR_SAVED)
         gemmepi__take_layer_view(task, GEMMEPI__L_PREACT, &problem, GEMMEPI__AUX);
@@ -338,9 +466,33 @@ static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, ge
     return GEMMEPI_OK;
 }
 
-/* dY and dbias. */
-static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, size_t alignment,
-                                             gemmepi__layer_task *task) {
+/* dY of so many columns, as what a product without terms reads. */
+static gemmepi_status gemmepi__take_formulas_dy(const gemmepi_linear_desc *layer, int64_t columns,
+                                                size_t alignment, gemmepi__layer_task *task) {
+    gemmepi_matmul_desc desc;
+    gemmepi__problem problem;
+    gemmepi_status status;
+    memset(&desc, 0, sizeof desc);
+    desc.m = layer->m;
+    desc.n = columns;
+    desc.batch = layer->batch;
+    desc.alignment = layer->alignment;
+    desc.epilogue = GEMMEPI_BACKWARD;
+    desc.a.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    desc.aux = layer->dy;
+    if (!desc.aux.dtype)
+        desc.aux.dtype = layer->y.dtype;
+    desc.d = gemmepi__dense_matrix(desc.a.dtype, layer->m, columns);
+    status = gemmepi__normalise(&desc, alignment, &problem);
+    if (status)
+        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
+    gemmepi__take_layer_view(task, GEMMEPI__L_DY, &problem, GEMMEPI__AUX);
+    return GEMMEPI_OK;
+}
+
+/* dY and dbias. columns: of dY, if the layer has a formula. */
+static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, int64_t columns,
+                                             size_t alignment, gemmepi__layer_task *task) {
     gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
     gemmepi__problem problem;
     gemmepi_status status;
@@ -357,12 +509,14 @@ static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, s
         if (!desc.bias_grad.dtype)
             desc.bias_grad.dtype = gemmepi__default_dtype(GEMMEPI__BIAS, layer->y.dtype);
     }
+    if (layer->formula) /* which says how wide dY is */
+        memset(&desc.aux, 0, sizeof desc.aux);
     status = gemmepi__normalise(&desc, alignment, &problem);
     if (status)
         return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
     gemmepi__take_layer_view(task, GEMMEPI__L_DY, &problem, GEMMEPI__AUX);
     gemmepi__take_layer_view(task, GEMMEPI__L_DBIAS, &problem, GEMMEPI__BIAS_GRAD);
-    return GEMMEPI_OK;
+    return layer->formula ? gemmepi__take_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
 }
 
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
@@ -481,17 +635,33 @@ static void gemmepi__write_layer(gemmepi__layer_task *task, int tensor) {
     task->written |= 1u << tensor;
 }
 
+/* Whether G needs P. */
+static int gemmepi__reads_p(const gemmepi__layer_task *task) {
+#ifndef GEMMEPI_NO_FORMULA
+    int i;
+    if (!task->formula || task->formula->placed.formula->reads_value)
+        return 1;
+    for (i = 0; i < (int)sizeof task->beside; i++)
+        if (task->beside[i] == GEMMEPI__L_PREACT)
+            return 1;
+    return 0;
+#else
+    (void)task;
+    return 1;
+#endif
+}
+
 /* Which tensors this direction reads and writes. */
 static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
     uint64_t flags = task->flags;
-    int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0;
+    int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0 && gemmepi__reads_p(task);
     if (!backward || recomputes || flags & GEMMEPI_LINEAR_DB)
         gemmepi__use_layer(task, GEMMEPI__L_A);
     if (!backward || recomputes || flags & GEMMEPI_LINEAR_DA)
         gemmepi__use_layer(task, GEMMEPI__L_B);
     if (flags & GEMMEPI_LINEAR_BIAS && (!backward || recomputes))
         gemmepi__use_layer(task, GEMMEPI__L_BIAS);
-    if (flags & GEMMEPI_LINEAR_SAVED && backward)
+    if (flags & GEMMEPI_LINEAR_SAVED && backward && gemmepi__reads_p(task))
         gemmepi__use_layer(task, GEMMEPI__L_PREACT);
     if (flags & GEMMEPI_LINEAR_SAVED && !backward)
         gemmepi__write_layer(task, GEMMEPI__L_PREACT);
@@ -508,11 +678,11 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
         gemmepi__write_layer(task, GEMMEPI__L_DBIAS);
 }
 
-static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, size_t alignment,
-                                              gemmepi__layer_task *task) {
+static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, int64_t columns,
+                                              size_t alignment, gemmepi__layer_task *task) {
     gemmepi_status status = gemmepi__take_g_dtype(layer, task);
     if (!status)
-        status = gemmepi__take_upstream(layer, alignment, task);
+        status = gemmepi__take_upstream(layer, columns, alignment, task);
     if (!status && layer->flags & GEMMEPI_LINEAR_DA)
         status =
             gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
@@ -520,148 +690,6 @@ static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, 
         status =
             gemmepi__take_gradient(layer, GEMMEPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
     return status;
-}
-
-/* desc -> task, or the sentence that says what is wrong with it. */
-static gemmepi_status gemmepi__take_layer(const gemmepi_linear_desc *desc, int backward, size_t alignment,
-                                          gemmepi__layer_task *task) {
-    gemmepi_linear_desc layer;
-    gemmepi_status status;
-    memset(task, 0, sizeof *task);
-    if (!desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    status = gemmepi__check_layer_scalars(desc);
-    if (!status)
-        status = gemmepi__check_layer_flags(desc, backward);
-    if (status)
-        return status;
-    layer = gemmepi__fold_layer(desc);
-    task->tag = backward ? -3 : -2;
-    task->exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
-    task->m = layer.m;
-    task->n = layer.n;
-    task->k = layer.k;
-    task->batch = layer.batch;
-    task->shares_b = layer.batch != 1 && layer.b.batch_stride == 0;
-    task->shares_a = backward && layer.batch != 1 && layer.flags & GEMMEPI_LINEAR_DA &&
-                     layer.a.batch_stride == 0 && layer.da.batch_stride == 0;
-    task->shares_dbias = layer.batch != 1 && layer.dbias.batch_stride == 0;
-    task->epilogue = layer.activation;
-    task->compute = (int32_t)layer.compute;
-    task->flags =
-        backward ? layer.flags
-                 : layer.flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
-    status = gemmepi__take_forward(&layer, backward, alignment, task);
-    if (!status)
-        status = gemmepi__check_batch_form(&layer, task, backward);
-    if (!status && backward)
-        status = gemmepi__take_gradients(&layer, alignment, task);
-    if (!status)
-        gemmepi__use_tensors(task, backward);
-    return status;
-}
-
-/* >>the pointers of a run */
-
-static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
-                                         void *pointers[GEMMEPI__L_COUNT]) {
-    int swap = task->exchanged;
-    const void *inputs[GEMMEPI__L_COUNT];
-    inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
-    inputs[GEMMEPI__L_B] = swap ? args->a : args->b;
-    inputs[GEMMEPI__L_Y] = args->y;
-    inputs[GEMMEPI__L_PREACT] = args->preact;
-    inputs[GEMMEPI__L_DY] = args->dy;
-    inputs[GEMMEPI__L_BIAS] = args->bias;
-    inputs[GEMMEPI__L_DA] = swap ? args->db : args->da;
-    inputs[GEMMEPI__L_DB] = swap ? args->da : args->db;
-    inputs[GEMMEPI__L_DBIAS] = args->dbias;
-    inputs[GEMMEPI__L_SCALE_A] = swap ? args->scale_b : args->scale_a;
-    inputs[GEMMEPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
-    inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
-    inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
-    inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
-    memcpy(pointers, inputs, sizeof inputs);
-}
-
-/* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
-static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
-                                                    void *const pointers[GEMMEPI__L_COUNT]) {
-    int t;
-    for (t = 0; t < GEMMEPI__L_COUNT; t++) {
-        const gemmepi__view *view = &task->views[t];
-        const char *name = gemmepi__layer_name(task, t);
-        int used = gemmepi__layer_has(task, t);
-        if (used && !pointers[t] && view->bytes)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it", name,
-                                 gemmepi__is_backward(task) ? "backward" : "forward");
-        if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
-        if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.%s is given (%p), but desc.flags does not ask for it", name,
-                                 pointers[t]);
-        if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] &&
-            gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
-                                 gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
-    }
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
-                                                     void *const pointers[GEMMEPI__L_COUNT]) {
-    int t;
-    for (t = 0; t < GEMMEPI__L_COUNT; t++)
-        if (gemmepi__layer_has(task, t) && (uintptr_t)pointers[t] & (uintptr_t)(task->views[t].alignment - 1))
-            return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-                                 gemmepi__layer_name(task, t), pointers[t], (int)task->views[t].alignment);
-    return GEMMEPI_OK;
-}
-
-/* Outputs overlap nothing. */
-static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
-                                                   void *const pointers[GEMMEPI__L_COUNT]) {
-    int t, other, shares;
-    for (t = 0; t < GEMMEPI__L_COUNT; t++)
-        for (other = 0; other < GEMMEPI__L_COUNT && task->written >> t & 1; other++) {
-            uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
-            uintptr_t p_bytes = (uintptr_t)task->views[t].bytes,
-                      q_bytes = (uintptr_t)task->views[other].bytes;
-            if (!gemmepi__layer_has(task, other) || other == t || (task->written >> other & 1 && other < t) ||
-                !p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
-                continue;
-            shares =
-                gemmepi__views_share(&task->views[t], &task->views[other], task->batch, (int64_t)(q - p));
-            if (shares)
-                return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                     "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
-                                     gemmepi__layer_name(task, t), pointers[t], (long long)p_bytes,
-                                     gemmepi__layer_name(task, other), pointers[other], (long long)q_bytes,
-                                     gemmepi__if_undecided(shares));
-        }
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
-                                                     const gemmepi_linear_args *args,
-                                                     void *const pointers[GEMMEPI__L_COUNT]) {
-    uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
-    int t;
-    if (end < begin)
-        end = ~(uintptr_t)0;
-    for (t = 0; t < GEMMEPI__L_COUNT; t++) {
-        uintptr_t other = (uintptr_t)pointers[t];
-        if (gemmepi__layer_has(task, t) && other && other < end &&
-            begin < other + (uintptr_t)task->views[t].bytes)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
-                                 (gemmepi__ull)args->workspace_size, gemmepi__layer_name(task, t),
-                                 pointers[t]);
-    }
-    return GEMMEPI_OK;
 }
 
 #endif

@@ -4,10 +4,14 @@
 
 #include "backward.h"
 
-static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
+static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer, const gemmepi__problem *formula) {
     const gemmepi__layer_task *task = &layer->task;
-    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
-    gemmepi_matmul_desc desc = gemmepi__layer_product(task, step);
+    gemmepi__step *step;
+    gemmepi_matmul_desc desc;
+    if (task->formula)
+        return gemmepi__add_formula_step(layer, formula, GEMMEPI__L_Y, "Y");
+    step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "Y");
+    desc = gemmepi__layer_product(task, step);
     desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
     step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
     step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
@@ -20,6 +24,14 @@ static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer) {
     return gemmepi__build_product_step(layer, step, &desc);
 }
 
+/* The plan's task has a reference of its own: one-shot calls find the plan by it. */
+static void gemmepi__drop_layers_formula(const gemmepi__linear_plan *layer) {
+    gemmepi__problem formula;
+    memset(&formula, 0, sizeof formula);
+    formula.formula = layer->task.formula;
+    gemmepi__drop_formula(layer->base.context, &formula);
+}
+
 static void gemmepi__destroy_layer(gemmepi_plan *destroyed) {
     gemmepi__linear_plan *layer = (gemmepi__linear_plan *)destroyed;
     int i;
@@ -29,6 +41,7 @@ static void gemmepi__destroy_layer(gemmepi_plan *destroyed) {
         if (layer->steps[i].copy)
             gemmepi__release_plan(&layer->steps[i].copy->base);
     }
+    gemmepi__drop_layers_formula(layer);
     gemmepi__delete(&layer->base.context->allocator, layer);
 }
 
@@ -55,8 +68,9 @@ static size_t gemmepi__layer_workspace(const gemmepi__linear_plan *layer) {
     return gemmepi__all_temporaries(layer) + most;
 }
 
+/* formula: the problem that gemmepi__take_layer left beside the task. */
 static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemmepi__layer_task *task,
-                                           gemmepi__linear_plan **result) {
+                                           const gemmepi__problem *formula, gemmepi__linear_plan **result) {
     gemmepi__linear_plan *layer = (gemmepi__linear_plan *)gemmepi__new(&context->allocator, sizeof *layer);
     gemmepi_status status;
     if (!layer)
@@ -65,7 +79,9 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
         context, gemmepi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
         gemmepi__destroy_layer);
     layer->task = *task;
-    status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer) : gemmepi__build_forward(layer);
+    gemmepi__hold_formula(context, formula);
+    status = gemmepi__is_backward(task) ? gemmepi__build_backward(layer, formula)
+                                        : gemmepi__build_forward(layer, formula);
     if (status) {
         gemmepi__release_plan(&layer->base);
         return status;
@@ -78,6 +94,7 @@ static gemmepi_status gemmepi__build_layer(gemmepi_context *context, const gemme
 static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                           int backward, gemmepi_plan **result) {
     gemmepi__layer_task task;
+    gemmepi__problem formula;
     gemmepi__linear_plan *layer = NULL;
     gemmepi_status status;
     if (result)
@@ -86,9 +103,11 @@ static gemmepi_status gemmepi__plan_layer(gemmepi_context *context, const gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__take_layer(desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task);
-    if (!status)
-        status = gemmepi__build_layer(context, &task, &layer);
+    status = gemmepi__take_layer(context, desc, backward, GEMMEPI__DEFAULT_ALIGNMENT, &task, &formula);
+    if (status)
+        return status;
+    status = gemmepi__build_layer(context, &task, &formula, &layer);
+    gemmepi__drop_formula(context, &formula);
     if (!status)
         *result = &layer->base;
     return status;

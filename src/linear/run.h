@@ -3,6 +3,7 @@
 #define GEMMEPI_LINEAR_RUN_H
 
 #include "plan.h"
+#include "pointers.h"
 
 /* >>running */
 
@@ -12,6 +13,37 @@ typedef struct gemmepi__layer_run {
     char *workspace;
     size_t workspace_size;
 } gemmepi__layer_run;
+
+#ifndef GEMMEPI_NO_FORMULA
+/* The operands of a formula, in its order. */
+typedef struct gemmepi__step_operands {
+    void *operands[GEMMEPI__FORMULA_OPERANDS];
+    const float *scales[GEMMEPI__FORMULA_OPERANDS];
+} gemmepi__step_operands;
+
+/* to: for as long as the arguments are used. */
+static void gemmepi__point_operands(const gemmepi__layer_task *task, const gemmepi__layer_run *run,
+                                    gemmepi__step_operands *to, gemmepi__arguments *arguments) {
+    int i, j, tensor;
+    memset(to, 0, sizeof *to);
+    for (i = 0; i < task->operand_count; i++) {
+        to->operands[i] = run->sources[GEMMEPI__L_OPERANDS + i];
+        to->scales[i] = (const float *)run->sources[GEMMEPI__L_OPERAND_SCALES + i];
+        if (gemmepi__layer_has(task, GEMMEPI__L_OPERANDS + i) &&
+            gemmepi__is_layers_number(task, GEMMEPI__L_OPERANDS + i))
+            memcpy(&arguments->numbers[i], to->operands[i], sizeof(double));
+    }
+    for (j = 0; j < (int)sizeof task->beside && task->beside[j] >= 0; j++, i++) {
+        tensor = task->beside[j];
+        to->operands[i] = run->sources[tensor];
+        if (tensor <= GEMMEPI__L_DY)
+            to->scales[i] = (const float *)run->sources[GEMMEPI__L_SCALE_OF(tensor)];
+    }
+    arguments->operands = to->operands;
+    arguments->operand_scales = to->scales;
+    arguments->operand_amax = NULL;
+}
+#endif
 
 static void gemmepi__point_layer(const gemmepi__linear_plan *layer, void *workspace, size_t size,
                                  gemmepi__layer_run *run) {
@@ -59,9 +91,16 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *laye
                                                 const gemmepi__layer_run *run, gemmepi_stream stream) {
     gemmepi_matmul_args args;
     gemmepi__arguments arguments;
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__step_operands operands;
+#endif
     if (gemmepi__writes_nothing(&step->product->problem))
         return GEMMEPI_OK;
     gemmepi__point_step(step, &step->product->problem, run, &arguments);
+#ifndef GEMMEPI_NO_FORMULA
+    if (step->product->problem.formula)
+        gemmepi__point_operands(&layer->task, run, &operands, &arguments);
+#endif
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host)
         return gemmepi__run_on_host(step->product, &arguments);
@@ -187,10 +226,12 @@ static gemmepi_status gemmepi__check_layer_reach(const gemmepi__linear_plan *lay
                                                  const gemmepi_linear_args *args, void *const *pointers) {
     const gemmepi_context *context = layer->base.context;
     gemmepi_status status = gemmepi__check_reachable(context, "workspace", args->workspace);
+    char room[128];
     int t;
-    for (t = 0; t < GEMMEPI__L_COUNT && !status; t++)
-        if (gemmepi__layer_has(&layer->task, t))
-            status = gemmepi__check_reachable(context, gemmepi__layer_name(&layer->task, t), pointers[t]);
+    for (t = 0; t < gemmepi__layer_pointers(&layer->task) && !status; t++)
+        if (gemmepi__layer_has(&layer->task, t) && !gemmepi__is_layers_number(&layer->task, t))
+            status = gemmepi__check_reachable(context, gemmepi__layer_pointers_name(&layer->task, t, room),
+                                              pointers[t]);
     return status;
 }
 
@@ -201,6 +242,9 @@ static gemmepi_status gemmepi__run_layer(const gemmepi__linear_plan *layer, cons
     gemmepi__entry entry;
     gemmepi_status status;
     status = gemmepi__check_run(layer->base.context, stream, args->workspace, args->workspace_size);
+    if (status)
+        return status;
+    status = gemmepi__check_layer_arrays(&layer->task, args);
     if (status)
         return status;
     gemmepi__take_layer_pointers(&layer->task, args, run.sources);
@@ -245,12 +289,17 @@ static gemmepi_status gemmepi__prepare_layer(const gemmepi__linear_plan *layer, 
 /* >>calls that plan by themselves */
 
 /* The alignment class of the pointers, as gemmepi__alignment_of for products. Scales have their own rules. */
-static size_t gemmepi__alignment_of_layer(const gemmepi_linear_args *args, int backward) {
+static size_t gemmepi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args,
+                                          int backward) {
+    int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
     uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
                      (uintptr_t)args->preact | GEMMEPI__DEFAULT_ALIGNMENT;
     bits |= backward
                 ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
                 : (uintptr_t)args->y;
+    for (i = 0; i < count && count <= GEMMEPI__LAYER_OPERANDS; i++)
+        if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
+            bits |= (uintptr_t)args->operands[i];
     return (size_t)(bits & (~bits + 1));
 }
 
@@ -258,6 +307,7 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
                                           const gemmepi_linear_args *args, int backward,
                                           gemmepi_stream stream) {
     gemmepi__layer_task task;
+    gemmepi__problem formula;
     gemmepi__linear_plan *layer;
     gemmepi_plan *kept;
     gemmepi_status status;
@@ -266,18 +316,19 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_layer(
-        desc, backward,
-        gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(args, backward)),
-        &task);
+        context, desc, backward,
+        gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)),
+        &task, &formula);
     if (status)
         return status;
     kept = gemmepi__find_kept(context, &task, sizeof task);
     if (!kept) {
-        status = gemmepi__build_layer(context, &task, &layer);
-        if (status)
-            return status;
-        kept = gemmepi__keep(context, &task, sizeof task, &layer->base);
+        status = gemmepi__build_layer(context, &task, &formula, &layer);
+        kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
     }
+    gemmepi__drop_formula(context, &formula); /* the plan has it */
+    if (status)
+        return status;
     layer = (gemmepi__linear_plan *)kept;
     if (!args->workspace)
         status = gemmepi__prepare_layer(layer, stream);

@@ -12,11 +12,11 @@
 
 #include "../elementwise/plan.h"
 #include "../product/run.h"
-#include "layer.h"
+#include "take.h"
 
 /* Where a pointer of a step comes from: a tensor of the layer, or a temporary. */
 enum {
-    GEMMEPI__G = GEMMEPI__L_COUNT,
+    GEMMEPI__G = GEMMEPI__L_ALL,
     GEMMEPI__COPY_A,
     GEMMEPI__COPY_B,
     GEMMEPI__SCALES_A,
@@ -60,33 +60,6 @@ typedef struct gemmepi__linear_plan {
     size_t temporary_bytes[GEMMEPI__TEMPORARIES];
     size_t built_size; /* the workspace as it was built: more once a product takes another route */
 } gemmepi__linear_plan;
-
-/* >>matrices */
-
-/* A view of the layer as a desc takes it. */
-static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
-    const gemmepi__view *view = &task->views[tensor];
-    gemmepi_matrix matrix;
-    memset(&matrix, 0, sizeof matrix);
-    if (view->bits != 1) /* RELU's mask takes no dtype */
-        matrix.dtype = (gemmepi_dtype)view->dtype;
-    matrix.transposed = view->transposed;
-    matrix.ld = view->ld;
-    matrix.batch_stride = view->batch_stride;
-    if (tensor <= GEMMEPI__L_DY && view->scale) {
-        matrix.scale.mode = (gemmepi_scale_mode)view->scale;
-        matrix.scale.batch_stride = task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride;
-    }
-    return matrix;
-}
-
-static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int tensor) {
-    gemmepi_vector vector;
-    memset(&vector, 0, sizeof vector);
-    vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
-    vector.batch_stride = task->views[tensor].batch_stride;
-    return vector;
-}
 
 /* >>building */
 
@@ -183,6 +156,23 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
     desc.flags = task->flags & GEMMEPI__LAYERS_PRODUCT_FLAGS;
     desc.alignment = (size_t)task->alignment;
     return desc;
+}
+
+/* A product with a formula, whose problem gemmepi__take_layer has made. d: where D goes. */
+static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, const gemmepi__problem *formula,
+                                                int d, const char *what) {
+    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, what);
+    gemmepi__problem problem = *formula;
+    step->sources[GEMMEPI__A] = GEMMEPI__L_A;
+    step->sources[GEMMEPI__B] = GEMMEPI__L_B;
+    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
+    step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+    step->sources[GEMMEPI__D] = (int8_t)d;
+    if (d == GEMMEPI__L_Y)
+        step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+    else
+        problem.views[GEMMEPI__D].alignment = 256;
+    return gemmepi__build_plan(layer->base.context, &problem, &step->product);
 }
 
 /* The layer's own product with its activation: act(A B + bias). */

@@ -39,11 +39,21 @@ static void gemmepi__name_region(const gemmepi__problem *problem, const gemmepi_
                  formula->names + formula->operands[region->place].name);
 }
 
+/* What its pointer is a multiple of: of what has rows or columns, as of matrices and vectors, what desc has promised. */
+static int gemmepi__alignment_of_region(const gemmepi__problem *problem, const gemmepi__region *region) {
+    const gemmepi__formula *formula = problem->formula->placed.formula;
+    int alignment = region->view->alignment;
+    return region->kind == GEMMEPI__OF_OPERANDS && formula->operands[region->place].kind >= GEMMEPI_PER_ROW &&
+                   problem->alignment > alignment
+               ? problem->alignment
+               : alignment;
+}
+
 /* Adds one of a formula's pointers, if it is there exactly where it is wanted. why: what wants it, and does not. */
 static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemmepi__regions *regions,
                                           gemmepi__region region, int is_wanted, const char *const why[2]) {
     char name[128];
-    int alignment = region.view->alignment;
+    int alignment = gemmepi__alignment_of_region(problem, &region);
     if (region.view->bytes == 0 && !region.pointer)
         return GEMMEPI_OK;
     gemmepi__name_region(problem, &region, name, sizeof name);
@@ -56,9 +66,10 @@ static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemme
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
                              region.pointer, (long long)region.view->bytes);
     if ((uintptr_t)region.pointer & (uintptr_t)(alignment - 1))
-        return gemmepi__fail(GEMMEPI_MISALIGNED,
-                             "%s is %p; it must be a multiple of %d bytes (the size of an element)", name,
-                             region.pointer, alignment);
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
+                             region.pointer, alignment,
+                             alignment > region.view->alignment ? "desc.alignment, 16 where it is 0"
+                                                                : "the size of an element");
     regions->list[regions->count++] = region;
     return GEMMEPI_OK;
 }

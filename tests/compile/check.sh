@@ -15,9 +15,9 @@ rooms_below() {
     host) echo api base numbers formula kernels problem host ;;
     elementwise) echo api base numbers formula problem cuda device host kernels elementwise ;;
     product) echo api base numbers formula problem cuda device host kernels elementwise product ;;
-    linear) echo api base numbers problem cuda device host kernels elementwise product linear ;;
-    plans) echo api base numbers problem cuda device host kernels elementwise product linear plans ;;
-    ahead) echo api base numbers problem cuda device host kernels elementwise product linear plans ahead ;;
+    linear) echo api base numbers formula problem cuda device host kernels elementwise product linear ;;
+    plans) echo api base numbers formula problem cuda device host kernels elementwise product linear plans ;;
+    ahead) echo api base numbers formula problem cuda device host kernels elementwise product linear plans ahead ;;
     kernels) echo kernels ;;
     esac
 }

@@ -145,10 +145,23 @@ static text_line layer_text(const layer *l) {
     return to;
 }
 
+/* As the library is given it. */
+static gemmepi_linear_desc layer_given_desc(const layer *l) {
+    gemmepi_linear_desc desc = l->desc;
+    if (l->formula != NULL) {
+        desc.activation = 0;
+        desc.has_parameter = 0;
+        desc.activation_parameter = 0;
+        desc.formula = l->formula;
+    }
+    return desc;
+}
+
 /* Prints what went wrong, the first few times in a test. */
 static void layer_report(test_device *device, const layer *l, int backward, const char *what) {
     static int test, reports;
     text_line line = layer_text(l);
+    gemmepi_linear_desc desc = layer_given_desc(l);
     gemmepi_plan *plan = NULL;
     char text[3000] = "";
     if (test != test_count_here)
@@ -156,8 +169,8 @@ static void layer_report(test_device *device, const layer *l, int backward, cons
     test = test_count_here;
     if (reports++ >= 4)
         return;
-    if ((backward ? gemmepi_plan_linear_backward(device->context, &l->desc, &plan)
-                  : gemmepi_plan_linear(device->context, &l->desc, &plan)) == GEMMEPI_OK)
+    if ((backward ? gemmepi_plan_linear_backward(device->context, &desc, &plan)
+                  : gemmepi_plan_linear(device->context, &desc, &plan)) == GEMMEPI_OK)
         gemmepi_plan_explain(plan, text, sizeof text);
     gemmepi_plan_destroy(plan);
     printf("  %s on %s: %s: %s\n%s%s", backward ? "backward" : "forward", device->name, what, line.text, text,
@@ -299,8 +312,9 @@ static gemmepi_status image_download(image *m, test_device *device) {
 /* >>running */
 
 static gemmepi_status layer_plan(const layer *l, test_device *device, int backward, gemmepi_plan **plan) {
-    return backward ? gemmepi_plan_linear_backward(device->context, &l->desc, plan)
-                    : gemmepi_plan_linear(device->context, &l->desc, plan);
+    gemmepi_linear_desc desc = layer_given_desc(l);
+    return backward ? gemmepi_plan_linear_backward(device->context, &desc, plan)
+                    : gemmepi_plan_linear(device->context, &desc, plan);
 }
 
 static gemmepi_status layer_plan_run(const gemmepi_plan *plan, const gemmepi_linear_args *args,
@@ -362,10 +376,11 @@ static gemmepi_status layer_run_plan(const layer *l, gemmepi_linear_args *args, 
 /* One direction, on what lies in the arena. */
 static gemmepi_status layer_run(const layer *l, const image *m, test_device *device, int backward) {
     gemmepi_linear_args args = layer_args(l, m, device, backward);
+    gemmepi_linear_desc desc = layer_given_desc(l);
     if (l->by_plan)
         return layer_run_plan(l, &args, device, backward);
-    return backward ? gemmepi_linear_backward(device->context, &l->desc, &args, device->stream)
-                    : gemmepi_linear(device->context, &l->desc, &args, device->stream);
+    return backward ? gemmepi_linear_backward(device->context, &desc, &args, device->stream)
+                    : gemmepi_linear(device->context, &desc, &args, device->stream);
 }
 
 /* Places, fills, uploads, runs, downloads. The image is to be freed in any case. */

@@ -59,6 +59,7 @@ typedef struct layer {
     int bare;    /* pointers that the direction does not need are NULL; 2: and those to no element */
     int promise; /* desc.alignment is what the pointers have */
     int by_plan, own_workspace;
+    const char *formula; /* what desc.activation and the gate say as text, which the layer is given instead */
     int may_be_unsupported; /* scales of items that a gradient sums over may be refused */
 } layer;
 
@@ -81,7 +82,7 @@ static int layer_has(const layer *l, uint64_t flags) {
 }
 
 static int layer_has_mask(const layer *l) {
-    return layer_activation(l) == GEMMEPI_RELU && !layer_is_gated(l);
+    return layer_activation(l) == GEMMEPI_RELU && !layer_is_gated(l) && l->formula == NULL;
 }
 
 static int layer_needs_p(const layer *l) {

@@ -125,12 +125,177 @@ static void check_one_gradient(const char *text, int derived) {
     }
 }
 
-static void gradients_are_what_differences_say(void) {
-    size_t i;
-    int turn, o, at, gradients = 0;
-    for (i = 0; i < GEMMEPI__COUNT(smooth_formulas); i++) {
-        if (!prepare(smooth_formulas[i]))
-            continue;
+/* Formulas as people write them, and their gradients as people may read them. */
+static const struct {
+    const char *text, *wrt, *saved, *gradient;
+} known_formulas[] = {
+    {"d = silu(v + b) * u", "v, b, u", NULL,
+     "t1 = v + b;\n"
+     "d_u = dy * silu(t1);\n"
+     "d_v = dy * u * d_silu(t1);\n"
+     "d_b = column_sum(d_v)"},
+    {"d = left(v) * silu(right(v))", "v", NULL,
+     "t1 = right(v);\n"
+     "d_v = pair(dy * silu(t1), dy * left(v) * d_silu(t1))"},
+    {"d = squared_relu(left(v)) * right(v)", "v", NULL,
+     "t1 = left(v);\n"
+     "d_v = pair(t1 > 0 || isnan(t1) ? dy * right(v) * d_squared_relu(t1) : 0, dy * squared_relu(t1))"},
+    {"d = v * sigmoid(s * v)", "v, s", NULL,
+     "t1 = s * v;\n"
+     "t2 = dy * v * d_sigmoid(t1);\n"
+     "d_v = dy * sigmoid(t1) + t2 * s;\n"
+     "d_s = all_sum(t2 * v)"},
+    {"d = silu(v + b) * u + r; rs = row_sum(d * d)", "v, b, u, r", NULL,
+     "t1 = v + b;\n"
+     "t2 = silu(t1);\n"
+     "d_r = dy + 2 * dy_rs * (t2 * u + r);\n"
+     "d_u = d_r * t2;\n"
+     "d_v = d_r * u * d_silu(t1);\n"
+     "d_b = column_sum(d_v)"},
+    {"d = v * p * b", "v, p, b", NULL,
+     "t1 = dy * b;\n"
+     "d_v = t1 * p;\n"
+     "d_p = row_sum(t1 * v);\n"
+     "d_b = column_sum(dy * (v * p))"},
+    {"d = r + b * v", "v, r, b", NULL,
+     "d_v = dy * b;\n"
+     "d_r = dy;\n"
+     "d_b = column_sum(dy * v)"},
+    {"x = left(v, 64); y = right(v, 64); d = pair(x * h - y * bh, y * h + x * bh, 64)", "v", NULL,
+     "t1 = left(dy, 64);\n"
+     "t2 = right(dy, 64);\n"
+     "d_v = pair(t2 * bh + t1 * h, t2 * h - t1 * bh, 64)"},
+    {"x = even(v); y = odd(v); d = interleave(x * h - y * bh, y * h + x * bh)", "v", NULL,
+     "t1 = even(dy);\n"
+     "t2 = odd(dy);\n"
+     "d_v = interleave(t2 * bh + t1 * h, t2 * h - t1 * bh)"},
+    {"d = (uniform(seed, 0) >= k ? v / (1 - k) : 0) + r", "v, r", NULL,
+     "/* derivatives that are 0: uniform */\n"
+     "d_v = uniform(seed, 0) >= k ? dy / (1 - k) : 0;\n"
+     "d_r = dy"},
+    {"d = k * tanh(v / k)", "v", NULL, "d_v = dy * d_tanh(v / k)"},
+    {"d = column > row ? -1e30 : v * k - s * (row - column)", "v, s", NULL,
+     "t1 = column > row;\n"
+     "d_v = t1 ? 0 : dy * k;\n"
+     "d_s = all_sum(t1 ? 0 : -(dy * (row - column)))"},
+    {"rs = row_logsumexp(v); rt = row_sum(column == label ? v : 0)", "v", "v, rs, label",
+     "d_v = dy_rs * exp(v - rs) + (column == label ? dy_rt : 0)"},
+    {"p1 = sigmoid(v); q = u == 1 ? p1 : 1 - p1; al = all_sum(-pow(1 - q, 2) * log(q))", "v", NULL,
+     "p1 = sigmoid(v);\n"
+     "t1 = u == 1;\n"
+     "q = t1 ? p1 : 1 - p1;\n"
+     "t2 = 1 - q;\n"
+     "t3 = dy_al * pow(t2, 2) / q;\n"
+     "t4 = 2 * dy_al * log(q) * t2;\n"
+     "d_v = (t1 ? t4 - t3 : t3 - t4) * d_sigmoid(v)"},
+    {"e = v - u; a = abs(e); rs = row_sum(a < 1 ? 0.5 * e * e : a - 0.5)", "v", NULL,
+     "/* derivatives that are 0: comparisons */\n"
+     "e = v - u;\n"
+     "t1 = abs(e) < 1;\n"
+     "d_v = (t1 ? dy_rs * e : 0) + (e > 0 ? (t1 ? 0 : dy_rs) : e < 0 ? (t1 ? 0 : -dy_rs) : 0)"},
+    {"e = v - u; al = all_sum(e * e)", "v", NULL, "d_v = 2 * dy_al * (v - u)"},
+    {"d = p + b - 2 * v", "v, p, b", NULL,
+     "d_v = -2 * dy;\n"
+     "d_p = row_sum(dy);\n"
+     "d_b = column_sum(dy)"},
+    {"d = exp(-k * max(p + b - 2 * v, 0))", "v, k", NULL,
+     "t1 = p + b - 2 * v;\n"
+     "t2 = max(t1, 0);\n"
+     "t3 = dy * exp(-k * t2);\n"
+     "t4 = t3 * k;\n"
+     "d_v = -2 * (t1 > 0 ? -t4 : t1 == 0 ? -0.5 * t4 : 0);\n"
+     "d_k = all_sum(-(t3 * t2))"},
+    {"d = v * rsqrt(p * b)", "v, p, b", NULL,
+     "t1 = p * b;\n"
+     "t2 = rsqrt(t1);\n"
+     "d_v = dy * t2;\n"
+     "t3 = -0.5 * dy * v * t2 / t1;\n"
+     "d_p = row_sum(t3 * b);\n"
+     "d_b = column_sum(t3 * p)"},
+    {"d = sin(30 * (v + b))", "v, b", NULL,
+     "d_v = 30 * dy * cos(30 * (v + b));\n"
+     "d_b = column_sum(d_v)"},
+    {"cs = column_sum(v * v) ; d = v", "v", NULL, "d_v = dy + 2 * dy_cs * v"},
+    {"d = v * 0.5 * (1 + erf(v * 0.70710678))", "v", NULL,
+     "t1 = v * 0.70710678;\n"
+     "d_v = 0.7978845594639898 * dy * (v * 0.5) * exp(-(t1 * t1)) + 0.5 * dy * (1 + erf(t1))"},
+    {"d = 0.5 * v * (1 + tanh(0.7978845608 * (v + 0.044715 * v * v * v)))", "v", NULL,
+     "t1 = 0.044715 * v * v;\n"
+     "t2 = 0.7978845608 * (v + t1 * v);\n"
+     "t3 = dy * v * d_tanh(t2);\n"
+     "d_v = 0.3989422804 * (t3 + t3 * t1) + 0.035677408136172 * t3 * v * v + 0.5 * dy * (1 + tanh(t2))"},
+    {"d = log(1 + exp(v))", "v", NULL,
+     "t1 = exp(v);\n"
+     "d_v = dy / (1 + t1) * t1"},
+    {"d = v / (1 + abs(v))", "v", NULL,
+     "t1 = 1 + abs(v);\n"
+     "t2 = dy * (v / t1) / t1;\n"
+     "d_v = dy / t1 + (v > 0 ? -t2 : v < 0 ? t2 : 0)"},
+    {"d = v / sqrt(1 + s * v * v)", "v, s", NULL,
+     "t1 = s * v;\n"
+     "t2 = sqrt(1 + t1 * v);\n"
+     "t3 = -0.5 * dy * (v / t2) / t2 / t2;\n"
+     "d_v = dy / t2 + 2 * t3 * t1;\n"
+     "d_s = all_sum(t3 * v * v)"},
+    {"d = max(v, 0) + min(b * (exp(v) - 1), 0)", "v, b", NULL,
+     "t1 = exp(v);\n"
+     "t2 = t1 - 1;\n"
+     "t3 = b * t2;\n"
+     "t4 = 0.5 * dy;\n"
+     "t5 = t3 < 0 ? dy : t3 == 0 ? t4 : 0;\n"
+     "d_v = t5 * b * t1 + (v > 0 ? dy : v == 0 ? t4 : 0);\n"
+     "d_b = column_sum(t5 * t2)"},
+    {"d = clamp(v / 6 + 0.5, 0, 1) * v", "v", NULL,
+     "t1 = v / 6 + 0.5;\n"
+     "d_v = dy * clamp(t1, 0, 1) + (t1 >= 0 && t1 <= 1 ? dy * v / 6 : 0)"},
+    {"d = v > 0 ? v : b * v", "v, b", NULL,
+     "/* derivatives that are 0: comparisons */\n"
+     "t1 = v > 0;\n"
+     "d_v = t1 ? dy : dy * b;\n"
+     "d_b = column_sum(t1 ? 0 : dy * v)"},
+    {"g = min(left(v), 7); u1 = clamp(right(v), -7, 7); d = g * sigmoid(1.702 * g) * (u1 + 1)", "v", NULL,
+     "t1 = left(v);\n"
+     "g = min(t1, 7);\n"
+     "t2 = right(v);\n"
+     "t3 = 1.702 * g;\n"
+     "t4 = sigmoid(t3);\n"
+     "t5 = dy * (clamp(t2, -7, 7) + 1);\n"
+     "t6 = t5 * t4 + 1.702 * t5 * g * d_sigmoid(t3);\n"
+     "d_v = pair(t1 < 7 ? t6 : t1 == 7 ? 0.5 * t6 : 0, t2 >= -7 && t2 <= 7 ? dy * (g * t4) : 0)"},
+    {"z = sigmoid(v + b); d = z * r + (1 - z) * u", "v, b, r, u", NULL,
+     "t1 = v + b;\n"
+     "z = sigmoid(t1);\n"
+     "d_u = dy * (1 - z);\n"
+     "d_r = dy * z;\n"
+     "d_v = dy * (r - u) * d_sigmoid(t1);\n"
+     "d_b = column_sum(d_v)"},
+    {"d = (v - p) * s * b + r", "v, p, s, b, r", NULL,
+     "t1 = v - p;\n"
+     "t2 = dy * b;\n"
+     "d_v = t2 * s;\n"
+     "d_p = row_sum(-d_v);\n"
+     "d_s = all_sum(t2 * t1);\n"
+     "d_b = column_sum(dy * (t1 * s));\n"
+     "d_r = dy"},
+    {"d = v * v * v", "v", NULL, "d_v = 3 * dy * (v * v)"},
+    {"d = r * v + u * v - b * v", "v", NULL, "d_v = dy * (u - b + r)"},
+    {"d = -log(sigmoid(v)) * p", "v, p", NULL,
+     "t1 = sigmoid(v);\n"
+     "d_v = -(dy * p / t1 * d_sigmoid(v));\n"
+     "d_p = row_sum(-(dy * log(t1)))"},
+    {"d = 1 / (1 + exp(-v))", "v", NULL,
+     "t1 = exp(-v);\n"
+     "t2 = 1 + t1;\n"
+     "d_v = dy * (1 / t2) / t2 * t1"},
+    {"d = 2 * (3 * v) - v * 0.5 + v", "v", NULL, "d_v = 6.5 * dy"},
+    {"d = cos(v) * cos(v)", "v", NULL, "d_v = -2 * dy * cos(v) * sin(v)"},
+};
+
+static int gradients;
+
+static void check_formula(const char *text) {
+    int turn, o, at;
+    if (prepare(text)) {
         for (turn = 0; turn < 2; turn++) {
             fill_randomly(c.forward, &c.values);
             fill_randomly(c.forward, &c.upstream);
@@ -150,14 +315,24 @@ static void gradients_are_what_differences_say(void) {
             run_formula(c.backward, &c.out);
             for (o = 0; o < c.derived_count; o++)
                 if (c.derived[o].output) {
-                    check_one_gradient(smooth_formulas[i], o);
+                    check_one_gradient(text, o);
                     gradients++;
                 }
         }
         freed(c.forward);
         freed(c.backward);
     }
-    CHECK(gradients > 200, "%d gradients were looked at", gradients);
+}
+
+static void gradients_are_what_differences_say(void) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(smooth_formulas); i++)
+        check_formula(smooth_formulas[i]);
+    for (i = 0; i < GEMMEPI__COUNT(known_formulas); i++)
+        if (!strstr(known_formulas[i].text, "64") && !strstr(known_formulas[i].text, "1e30") &&
+            !strstr(known_formulas[i].text, "sqrt")) /* too wide, too large, and of numbers below 0 */
+            check_formula(known_formulas[i].text);
+    CHECK(gradients > 300, "%d gradients were looked at", gradients);
 }
 
 /* >>as text */
@@ -199,14 +374,40 @@ static void gradients_are_short_and_read_like_the_formula(void) {
     DERIVES("rs = row_logsumexp(v)", "v", "v,rs", "d_v = dy_rs * exp(v - rs)");
     DERIVES("d = (v > 0 ? v : 0) + (v > 0 ? 0 : r * v)", "v", NULL,
             "/* derivatives that are 0: comparisons */\nd_v = v > 0 ? dy : dy * r");
-    DERIVES("x = v + b; d = x * x", "v", NULL, "t1 = dy * (v + b);\nd_v = t1 + t1");
+    DERIVES("x = v + b; d = x * x", "v", NULL, "d_v = 2 * dy * (v + b)");
     DERIVES("h_1 = v + b; d = exp(h_1) * silu(h_1)", "v", NULL,
-            "h_1 = v + b;\nt2 = exp(h_1);\nd_v = dy * t2 * d_silu(h_1) + dy * silu(h_1) * t2");
+            "h_1 = v + b;\nt1 = exp(h_1);\nd_v = dy * t1 * d_silu(h_1) + dy * silu(h_1) * t1");
     DERIVES("d = s * v", "v,k", NULL,
             "desc.wrt has \"k\"; accepted are names of operands, v and d, separated by commas");
     DERIVES("d = k * v", "k", NULL, "d_k = all_sum(dy * v)");
     CHECK(strcmp(gradient_of("d = acc * r", "acc", "acc,r", NULL), "d_acc = dy * r;\nd_r = dy * acc") == 0,
           "%s", gradient_of("d = acc * r", "acc", "acc,r", NULL));
+}
+
+static void gradients_that_people_want_are_simplified(void) {
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(known_formulas); i++)
+        CHECK(
+            strcmp(gradient_of(known_formulas[i].text, NULL, known_formulas[i].wrt, known_formulas[i].saved),
+                   known_formulas[i].gradient) == 0,
+            "%s\n%s", known_formulas[i].text,
+            gradient_of(known_formulas[i].text, NULL, known_formulas[i].wrt, known_formulas[i].saved));
+}
+
+/* Of numbers, terms that are alike, factors in common, and what cancels. */
+static void numbers_come_first_and_terms_together(void) {
+    DERIVES("d = v * 3 * 5", "v", NULL, "d_v = 15 * dy");
+    DERIVES("d = v + v + v", "v", NULL, "d_v = 3 * dy");
+    DERIVES("d = v - v", "v", NULL, "d_v = 0");
+    DERIVES("d = 2 * v - 0.5 * v - v", "v", NULL, "d_v = 0.5 * dy");
+    DERIVES("d = r * v * u + u * v * r", "v", NULL, "d_v = 2 * dy * r * u");
+    DERIVES("d = r * v - u * v", "v", NULL, "d_v = dy * (r - u)");
+    DERIVES("d = -(v * 0.1)", "v", NULL, "d_v = -0.1 * dy");
+    DERIVES("d = r - 3 * v * v", "v", NULL, "d_v = -6 * dy * v");
+    DERIVES("d = pow(v, 2) + pow(v, 1)", "v", NULL, "d_v = dy + 2 * dy * v");
+    DERIVES("d = r * log(v * r)", "v", NULL, "d_v = dy * r / (v * r) * r");
+    DERIVES("d = r * exp(v / r)", "v", NULL, "d_v = dy * exp(v / r)");
+    DERIVES("d = 1e30 * (1e30 * v)", "v", NULL, "d_v = 1e+30 * (1e+30 * dy)"); /* out of F32's range */
 }
 
 static void what_is_saved_is_read_and_the_rest_computed_anew(void) {
@@ -436,6 +637,8 @@ static void names_of_gradients_are_kept_free(void) {
 int main(void) {
     RUN(gradients_are_what_differences_say);
     RUN(gradients_are_short_and_read_like_the_formula);
+    RUN(gradients_that_people_want_are_simplified);
+    RUN(numbers_come_first_and_terms_together);
     RUN(what_is_saved_is_read_and_the_rest_computed_anew);
     RUN(a_gradient_that_lacks_what_it_reads_is_refused);
     RUN(derivatives_that_are_0_are_told);

@@ -231,7 +231,78 @@ static void operands_are_held_to_workspace_and_device(void) {
     nothing_is_left();
 }
 
+/* >>layers */
+
+static float preact[M * N], db[K * N], d_bias[N];
+static gemmepi_operand layer_operands[3];
+static void *layer_pointers[3] = {bias, d_bias, other};
+
+static gemmepi_linear_desc formula_layer(uint64_t keeps) {
+    gemmepi_linear_desc desc;
+    memset(&desc, 0, sizeof desc);
+    memset(layer_operands, 0, sizeof layer_operands);
+    layer_operands[0].name = "bias", layer_operands[0].kind = GEMMEPI_PER_COLUMN;
+    layer_operands[1].name = "d_bias", layer_operands[1].kind = GEMMEPI_PER_COLUMN,
+    layer_operands[1].output = 1;
+    layer_operands[2].name = "r", layer_operands[2].kind = GEMMEPI_FULL;
+    desc.m = M, desc.n = N, desc.k = K;
+    desc.formula = "d = silu(v + bias) * r";
+    desc.operands = layer_operands, desc.operand_count = 3;
+    desc.flags = GEMMEPI_LINEAR_DB | keeps;
+    return desc;
+}
+
+static gemmepi_linear_args layer_args(uint64_t keeps) {
+    gemmepi_linear_args args;
+    memset(&args, 0, sizeof args);
+    args.a = a, args.b = b, args.y = d, args.dy = other, args.db = db;
+    args.preact = keeps & GEMMEPI_LINEAR_SAVED ? preact : NULL;
+    args.operands = layer_pointers;
+    return args;
+}
+
+static gemmepi_status both_directions(gemmepi_context *context, uint64_t keeps) {
+    gemmepi_linear_desc desc = formula_layer(keeps);
+    gemmepi_linear_args args = layer_args(keeps);
+    gemmepi_status status = gemmepi_linear(context, &desc, &args, NULL);
+    return status ? status : gemmepi_linear_backward(context, &desc, &args, NULL);
+}
+
+static void layers_find_the_plans_of_their_formulas(void) {
+    gemmepi_config config = host_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_linear_desc desc = formula_layer(GEMMEPI_LINEAR_RECOMPUTE);
+    gemmepi_plan *plan;
+    int i;
+    for (i = 0; i < 3; i++)
+        CHECK(both_directions(context, GEMMEPI_LINEAR_RECOMPUTE) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(context->plans.count == 2 && formulas_of(context) == 2, "%d plans, %d formulas",
+          (int)context->plans.count, formulas_of(context));
+    CHECK(both_directions(context, GEMMEPI_LINEAR_SAVED) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(context->plans.count == 4 && formulas_of(context) == 4, "%d plans, %d formulas",
+          (int)context->plans.count, formulas_of(context));
+    gemmepi__forget_all_kept(context);
+    CHECK(formulas_of(context) == 0, "%d formulas", formulas_of(context));
+    CHECK(gemmepi_plan_linear_backward(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(formulas_of(context) == 1, "%d formulas", formulas_of(context));
+    gemmepi_plan_destroy(plan);
+    CHECK(formulas_of(context) == 0, "%d formulas", formulas_of(context));
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* >>memory */
+
+static gemmepi_status program_of_layers(const gemmepi_config *config) {
+    gemmepi_context *context = NULL;
+    gemmepi_status status = gemmepi_create(config, &context);
+    if (!status)
+        status = both_directions(context, GEMMEPI_LINEAR_RECOMPUTE);
+    if (!status)
+        status = both_directions(context, GEMMEPI_LINEAR_SAVED);
+    gemmepi_destroy(context);
+    return status;
+}
 
 static gemmepi_status whole_program(const gemmepi_config *config) {
     gemmepi_matmul_desc desc = formula_product(formula);
@@ -255,16 +326,16 @@ static gemmepi_config config_of(int on_gpu) {
     return on_gpu ? gpu_config(0) : host_config();
 }
 
-static void runs_out_of_memory_anywhere(int on_gpu) {
+static void runs_out_of_memory(gemmepi_status (*program)(const gemmepi_config *config), int on_gpu) {
     gemmepi_config config = config_of(on_gpu);
     long k, total, refused = 0;
-    CHECK(whole_program(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(program(&config) == GEMMEPI_OK, "%s", gemmepi_last_error());
     total = allocations;
     for (k = 1; k <= total; k++) {
         gemmepi_status status;
         config = config_of(on_gpu);
         fails_at = k;
-        status = whole_program(&config);
+        status = program(&config);
         CHECK(status == GEMMEPI_OUT_OF_MEMORY || status == GEMMEPI_OK, "allocation %ld of %ld gives %s: %s",
               k, total, gemmepi_status_name(status), gemmepi_last_error());
         CHECK(status == GEMMEPI_OK || sentence_has("memory"), "%s", gemmepi_last_error());
@@ -275,8 +346,10 @@ static void runs_out_of_memory_anywhere(int on_gpu) {
 }
 
 static void a_program_may_run_out_of_memory_anywhere(void) {
-    runs_out_of_memory_anywhere(0);
-    runs_out_of_memory_anywhere(1);
+    runs_out_of_memory(whole_program, 0);
+    runs_out_of_memory(whole_program, 1);
+    runs_out_of_memory(program_of_layers, 0);
+    runs_out_of_memory(program_of_layers, 1);
 }
 
 /* >>threads */
@@ -343,6 +416,7 @@ int main(void) {
     RUN(a_refused_product_takes_another_route_within_its_formula);
     RUN(routes_that_are_left_out_make_no_v);
     RUN(operands_are_held_to_workspace_and_device);
+    RUN(layers_find_the_plans_of_their_formulas);
     RUN(a_program_may_run_out_of_memory_anywhere);
     RUN(threads_share_formulas);
     return test_finish();

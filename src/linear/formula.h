@@ -1,0 +1,370 @@
+/* What the formula of a layer becomes: forward the formula of its product, to which bias and P are added, backward the gradient of it, of the
+   product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
+   what the layer adds stands behind. */
+#ifndef GEMMEPI_LINEAR_FORMULA_H
+#define GEMMEPI_LINEAR_FORMULA_H
+
+#include "../formula/derive.h"
+#include "matrices.h"
+
+enum {
+    GEMMEPI__DRAFT_TEXT = GEMMEPI__FORMULA_CHARACTERS + 512
+}; /* what is too long is refused by who parses it */
+
+/* A formula with its operands before it is parsed. */
+typedef struct gemmepi__draft {
+    const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
+    const gemmepi__layer_task *task;
+    const char *value, *result; /* what the caller calls P and Y */
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    int count;
+    int8_t beside[4];     /* tensors of the layer, behind the caller's operands */
+    const char *product;  /* what the product is called */
+    const char *assigned; /* what D is called */
+    char names[4][GEMMEPI__FORMULA_NAME + 4], gradient[GEMMEPI__FORMULA_NAME + 4];
+    int name_count;
+    char room[GEMMEPI__DRAFT_TEXT];
+    gemmepi__text text;
+} gemmepi__draft;
+
+static gemmepi__draft *gemmepi__new_draft(const gemmepi_allocator *allocator,
+                                          const gemmepi_linear_desc *layer, const gemmepi__layer_task *task) {
+    gemmepi__draft *draft = (gemmepi__draft *)gemmepi__new(allocator, sizeof *draft);
+    if (!draft)
+        return NULL;
+    draft->layer = layer;
+    draft->task = task;
+    draft->value = draft->product = layer->formula_value ? layer->formula_value : "v";
+    draft->result = draft->assigned = layer->formula_result ? layer->formula_result : "d";
+    draft->text = gemmepi__text_in(draft->room, sizeof draft->room);
+    memset(draft->beside, -1, sizeof draft->beside);
+    return draft;
+}
+
+/* >>the caller's operands */
+
+static int gemmepi__is_gradients_name(const char *name) {
+    return strncmp(name, "d_", 2) == 0;
+}
+
+/* What d_NAME is the gradient of: an input's number, or -1. */
+static int gemmepi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
+    int i;
+    for (i = 0; i < layer->operand_count; i++)
+        if (!layer->operands[i].output &&
+            strcmp(layer->operands[i].name, layer->operands[gradient].name + 2) == 0)
+            return i;
+    return -1;
+}
+
+/* Names and directions, which both directions ask about. */
+static gemmepi_status gemmepi__check_layers_operands(const gemmepi_linear_desc *layer) {
+    const char *result = layer->formula_result ? layer->formula_result : "d";
+    gemmepi_status status = GEMMEPI_OK;
+    int i, is_gradient;
+    for (i = 0; i < layer->operand_count && !status; i++)
+        status = gemmepi__check_given_name("operands", i, layer->operands[i].name);
+    for (i = 0; i < layer->operand_count && !status; i++) {
+        const gemmepi_operand *operand = &layer->operands[i];
+        is_gradient = gemmepi__is_gradients_name(operand->name);
+        if (operand->output && !is_gradient)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.operands[%d].output (of %s) is %d; a layer's formula assigns %s alone, and other "
+                "outputs are gradients, which are called d_NAME",
+                i, operand->name, operand->output, result);
+        if (!operand->output && is_gradient)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.operands[%d].output (of %s) is 0; names that begin with d_ are those of gradients, "
+                "which are outputs: set it to 1, or take another name",
+                i, operand->name);
+        if (is_gradient && gemmepi__gradient_of(layer, i) < 0)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "desc.operands[%d] is called %s, but there is no input operand %s", i,
+                                 operand->name, operand->name + 2);
+    }
+    return status;
+}
+
+/* Why an input has no gradient, or NULL. */
+static const char *gemmepi__lacks_gradient(const gemmepi_operand *of) {
+    if (of->kind == GEMMEPI_NUMBER)
+        return "is a NUMBER, which lies on the host: make it a SCALAR";
+    if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
+        return "has whole numbers, which have no gradient";
+    if (of->row_period || of->column_period)
+        return "has a period, and there is no sum over what repeats";
+    return NULL;
+}
+
+/* The rules of a gradient beside those of any output. */
+static gemmepi_status gemmepi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
+    const gemmepi_operand *gradient = &layer->operands[i],
+                          *of = &layer->operands[gemmepi__gradient_of(layer, i)];
+    uint32_t accepted = layer->a.dtype == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
+    const char *why = gemmepi__lacks_gradient(of), *name = gradient->name;
+    if (why)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name,
+                             of->name, why);
+    if (gradient->kind != of->kind || gradient->width != of->width)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d", i,
+                             gradient->kind != of->kind ? "kind" : "width", name,
+                             gradient->kind != of->kind ? (int)gradient->kind : (int)gradient->width,
+                             of->name, gradient->kind != of->kind ? (int)of->kind : (int)of->width);
+    if (gradient->dtype && !(gemmepi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
+            i, name, (int)gradient->dtype,
+            gemmepi__dtype_is_known(gradient->dtype) ? gemmepi__dtype(gradient->dtype)->name
+                                                     : "no gemmepi_dtype");
+    if (gradient->scale.mode || gradient->amax)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.operands[%d].%s (of %s) is %d; a gradient takes none: leave it 0", i,
+                             gradient->amax ? "amax" : "scale.mode", name,
+                             gradient->amax ? gradient->amax : (int)gradient->scale.mode);
+    if (gradient->accumulate && gradient->kind == GEMMEPI_FULL)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and "
+            "sums alone accumulate",
+            i, name, gradient->accumulate);
+    if (layer->batch > 1 && of->batch_stride && !gradient->batch_stride)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.operands[%d].batch_stride (of %s) is 0, but %s has one for each item of the batch (its "
+            "stride is %lld): then its gradient has, too",
+            i, name, of->name, (long long)of->batch_stride);
+    return GEMMEPI_OK;
+}
+
+/* What an operand's dtype 0 means where D is Y. */
+static gemmepi_dtype gemmepi__dtype_beside_y(const gemmepi_linear_desc *layer) {
+    return gemmepi__is_fp8((int)layer->y.dtype) ? GEMMEPI_BF16 : layer->y.dtype;
+}
+
+/* As backward has it, whose D is G. */
+static gemmepi_operand gemmepi__operand_of_backward(const gemmepi_linear_desc *layer, int i) {
+    gemmepi_operand operand = layer->operands[i];
+    gemmepi_dtype of;
+    if (!operand.output && operand.kind != GEMMEPI_NUMBER && !operand.dtype)
+        operand.dtype = gemmepi__dtype_beside_y(layer);
+    if (!operand.output || operand.dtype || operand.kind != GEMMEPI_FULL)
+        return operand;
+    of = layer->operands[gemmepi__gradient_of(layer, i)].dtype;
+    operand.dtype = of ? of : gemmepi__dtype_beside_y(layer);
+    if (gemmepi_dtype_size(operand.dtype) == 1)
+        operand.dtype = GEMMEPI_BF16;
+    return operand;
+}
+
+/* Forward knows of no gradients: a NUMBER that nobody reads has their place. */
+static gemmepi_operand gemmepi__operand_of_forward(const gemmepi_linear_desc *layer, int i) {
+    gemmepi_operand operand = layer->operands[i];
+    if (!operand.output)
+        return operand;
+    memset(&operand, 0, sizeof operand);
+    operand.name = layer->operands[i].name;
+    operand.kind = GEMMEPI_NUMBER;
+    return operand;
+}
+
+/* >>what the layer adds */
+
+static int gemmepi__text_has_name(const char *text, const char *name) {
+    size_t length;
+    for (; *text; text += length ? length : 1) {
+        length = gemmepi__name_length(text);
+        if (length && gemmepi__is_name(text, length, name))
+            return 1;
+    }
+    return 0;
+}
+
+static int gemmepi__is_callers_name(const gemmepi__draft *draft, const char *name) {
+    int i;
+    for (i = 0; i < draft->layer->operand_count; i++)
+        if (strcmp(draft->layer->operands[i].name, name) == 0)
+            return 1;
+    return strcmp(draft->value, name) == 0 || strcmp(draft->result, name) == 0 ||
+           gemmepi__text_has_name(draft->layer->formula, name);
+}
+
+/* This name, with a number where the caller has it. */
+static const char *gemmepi__new_name(gemmepi__draft *draft, const char *like) {
+    char *name = draft->names[draft->name_count++];
+    int number = 1;
+    snprintf(name, sizeof draft->names[0], "%s", like);
+    while (gemmepi__is_callers_name(draft, name))
+        snprintf(name, sizeof draft->names[0], "%s%d", like, ++number);
+    return name;
+}
+
+/* Behind the caller's operands one that is a tensor of the layer, as it lies. */
+static gemmepi_operand *gemmepi__add_beside(gemmepi__draft *draft, int tensor, gemmepi_operand_kind kind,
+                                            const char *name) {
+    const gemmepi__view *view = &draft->task->views[tensor];
+    gemmepi_operand *operand = &draft->operands[draft->count];
+    draft->beside[draft->count - draft->layer->operand_count] = (int8_t)tensor;
+    draft->count++;
+    operand->name = name;
+    operand->kind = kind;
+    operand->dtype = (gemmepi_dtype)view->dtype;
+    operand->ld = kind == GEMMEPI_FULL ? view->ld : 0;
+    operand->batch_stride = view->batch_stride;
+    if (tensor <= GEMMEPI__L_DY)
+        operand->scale.mode = (gemmepi_scale_mode)view->scale;
+    return operand;
+}
+
+/* The kind of what runs along a bias. */
+static gemmepi_operand_kind gemmepi__kind_of_bias(const gemmepi__draft *draft) {
+    return draft->layer->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
+}
+
+/* "v = product + bias;" where the layer has a bias. */
+static void gemmepi__draft_bias(gemmepi__draft *draft) {
+    const char *bias;
+    if (!(draft->layer->flags & GEMMEPI_LINEAR_BIAS))
+        return;
+    draft->product = gemmepi__new_name(draft, "product");
+    bias = gemmepi__new_name(draft, "bias");
+    gemmepi__add_beside(draft, GEMMEPI__L_BIAS, gemmepi__kind_of_bias(draft), bias);
+    gemmepi__append(&draft->text, "%s = %s + %s;\n", draft->value, draft->product, bias);
+}
+
+/* >>forward */
+
+static void gemmepi__list_operands_of_forward(gemmepi__draft *draft) {
+    for (; draft->count < draft->layer->operand_count; draft->count++)
+        draft->operands[draft->count] = gemmepi__operand_of_forward(draft->layer, draft->count);
+}
+
+/* The caller's text and operands alone. */
+static void gemmepi__draft_bare(gemmepi__draft *draft) {
+    gemmepi__list_operands_of_forward(draft);
+    gemmepi__append(&draft->text, "%s", draft->layer->formula);
+}
+
+static void gemmepi__draft_forward(gemmepi__draft *draft) {
+    const char *preact;
+    gemmepi__list_operands_of_forward(draft);
+    gemmepi__draft_bias(draft);
+    if (draft->layer->flags & GEMMEPI_LINEAR_SAVED) {
+        preact = gemmepi__new_name(draft, "preact");
+        gemmepi__add_beside(draft, GEMMEPI__L_PREACT, GEMMEPI_FULL, preact)->output = 1;
+        gemmepi__append(&draft->text, "%s = %s;\n", preact, draft->value);
+    }
+    gemmepi__append(&draft->text, "%s", draft->layer->formula);
+}
+
+/* >>backward */
+
+/* The names of the inputs whose gradients are asked for, P's first where G is, or of all inputs. */
+static void gemmepi__list_names(const gemmepi__draft *draft, int of_gradients, int with_value,
+                                gemmepi__text *text) {
+    const gemmepi_linear_desc *layer = draft->layer;
+    int i;
+    if (with_value)
+        gemmepi__append(text, "%s", draft->value);
+    for (i = 0; i < layer->operand_count; i++)
+        if (layer->operands[i].output == of_gradients)
+            gemmepi__append(text, "%s%s", text->length ? ", " : "",
+                            layer->operands[i].name + (of_gradients ? 2 : 0));
+}
+
+/* Whether G is to be stored, or only gradients of operands are asked for. */
+static int gemmepi__wants_g(const gemmepi__layer_task *task) {
+    return (task->flags & GEMMEPI__LINEAR_OUTPUTS) != 0;
+}
+
+/* may_read_p: P is saved or computed anew. */
+static gemmepi_status gemmepi__derive_layer(const gemmepi__draft *draft, const gemmepi_allocator *allocator,
+                                            int may_read_p, gemmepi__derivation **derivation) {
+    const gemmepi_linear_desc *layer = draft->layer;
+    char wrt[GEMMEPI__FORMULA_OPERANDS * (GEMMEPI__FORMULA_NAME + 2)], saved[sizeof wrt];
+    gemmepi__text wrt_text = gemmepi__text_in(wrt, sizeof wrt),
+                  saved_text = gemmepi__text_in(saved, sizeof saved);
+    gemmepi_operand inputs[GEMMEPI__LAYER_OPERANDS];
+    gemmepi_derive_desc desc;
+    int i;
+    memset(&desc, 0, sizeof desc);
+    desc.formula = layer->formula;
+    desc.operands = inputs;
+    for (i = 0; i < layer->operand_count; i++)
+        if (!layer->operands[i].output)
+            inputs[desc.operand_count++] = layer->operands[i];
+    desc.value = draft->value;
+    gemmepi__list_names(draft, 1, gemmepi__wants_g(draft->task), &wrt_text);
+    desc.wrt = wrt;
+    gemmepi__list_names(draft, 0, 0, &saved_text);
+    desc.saved = may_read_p ? NULL : saved;
+    return gemmepi__derivation_of(allocator, &desc, draft->result, layer->order == GEMMEPI_COLUMN_MAJOR,
+                                  derivation);
+}
+
+/* The derivation, or what is wrong in the words of a layer. */
+static gemmepi_status gemmepi__derive_layer_or_say(const gemmepi__draft *draft,
+                                                   const gemmepi_allocator *allocator,
+                                                   gemmepi__derivation **derivation) {
+    int may_read_p = (draft->layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) != 0;
+    gemmepi_status status = gemmepi__derive_layer(draft, allocator, may_read_p, derivation);
+    if (!status || may_read_p)
+        return status;
+    status = gemmepi__derive_layer(draft, allocator, 1, derivation);
+    if (status)
+        return status; /* it is not that which is wrong */
+    gemmepi__delete(allocator, *derivation);
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s",
+        draft->value);
+}
+
+/* The text, where P comes from, and dbias. */
+static void gemmepi__draft_gradient(gemmepi__draft *draft, gemmepi__derivation *derivation) {
+    const gemmepi_linear_desc *layer = draft->layer;
+    int reads_p = gemmepi__gradient_reads(derivation, GEMMEPI__OP_VALUE, 0);
+    const char *dbias;
+    if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
+        gemmepi__draft_bias(draft);
+    } else {
+        if (reads_p)
+            gemmepi__add_beside(draft, GEMMEPI__L_PREACT, GEMMEPI_FULL, draft->value);
+        draft->product = gemmepi__new_name(draft, "product"); /* which nobody reads */
+    }
+    gemmepi__add_beside(draft, GEMMEPI__L_DY, GEMMEPI_FULL, "dy")->width =
+        gemmepi__public_width(&derivation->graph, gemmepi__width_of_output(derivation, GEMMEPI__RESULT));
+    snprintf(draft->gradient, sizeof draft->gradient, "d_%s", draft->value);
+    draft->assigned = draft->gradient;
+    gemmepi__print_gradient(derivation, &draft->text);
+    if (!(layer->flags & GEMMEPI_LINEAR_DBIAS))
+        return;
+    dbias = gemmepi__new_name(draft, "dbias");
+    gemmepi__add_beside(draft, GEMMEPI__L_DBIAS, gemmepi__kind_of_bias(draft), dbias);
+    draft->operands[draft->count - 1].output = 1;
+    draft->operands[draft->count - 1].accumulate = (layer->flags & GEMMEPI_ACCUMULATE_DBIAS) != 0;
+    gemmepi__append(&draft->text, ";\n%s = %s_sum(%s)", dbias,
+                    layer->order == GEMMEPI_COLUMN_MAJOR ? "row" : "column", draft->gradient);
+}
+
+static gemmepi_status gemmepi__draft_backward(gemmepi__draft *draft, const gemmepi_allocator *allocator) {
+    gemmepi__derivation *derivation;
+    gemmepi_status status;
+    for (; draft->count < draft->layer->operand_count; draft->count++)
+        draft->operands[draft->count] = gemmepi__operand_of_backward(draft->layer, draft->count);
+    status = gemmepi__derive_layer_or_say(draft, allocator, &derivation);
+    if (status)
+        return status;
+    gemmepi__draft_gradient(draft, derivation);
+    gemmepi__delete(allocator, derivation);
+    if (draft->text.length <= GEMMEPI__FORMULA_CHARACTERS)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "the gradient of desc.formula has %llu characters; a formula has at most %d",
+                         (gemmepi__ull)draft->text.length, GEMMEPI__FORMULA_CHARACTERS);
+}
+
+#endif

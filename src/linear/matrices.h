@@ -1,0 +1,50 @@
+/* The matrices and vectors of a layer's steps, as descs of products take them. */
+#ifndef GEMMEPI_LINEAR_MATRICES_H
+#define GEMMEPI_LINEAR_MATRICES_H
+
+#include "../product/plan.h"
+#include "layer.h"
+
+/* A view of the layer as a desc takes it. */
+static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
+    const gemmepi__view *view = &task->views[tensor];
+    gemmepi_matrix matrix;
+    memset(&matrix, 0, sizeof matrix);
+    if (view->bits != 1) /* RELU's mask takes no dtype */
+        matrix.dtype = (gemmepi_dtype)view->dtype;
+    matrix.transposed = view->transposed;
+    matrix.ld = view->ld;
+    matrix.batch_stride = view->batch_stride;
+    if (tensor <= GEMMEPI__L_DY && view->scale) {
+        matrix.scale.mode = (gemmepi_scale_mode)view->scale;
+        matrix.scale.batch_stride = task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride;
+    }
+    return matrix;
+}
+
+static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int tensor) {
+    gemmepi_vector vector;
+    memset(&vector, 0, sizeof vector);
+    vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
+    vector.batch_stride = task->views[tensor].batch_stride;
+    return vector;
+}
+
+/* A line's length rounded up so that each begins at a multiple of 16 bytes. */
+static int64_t gemmepi__padded(int64_t length) {
+    return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
+}
+
+/* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
+static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
+    int side_by_side = task->shares_a && task->m != 0;
+    int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
+    gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
+    if (side_by_side)
+        g.batch_stride = task->n;
+    if (task->batch <= 1)
+        g.batch_stride = 0;
+    return g;
+}
+
+#endif

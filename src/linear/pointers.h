@@ -1,0 +1,163 @@
+/* The pointers of a layer's run, checked: those of its tensors, and of the operands of its formula. */
+#ifndef GEMMEPI_LINEAR_POINTERS_H
+#define GEMMEPI_LINEAR_POINTERS_H
+
+#include "layer.h"
+
+static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const gemmepi_linear_args *args,
+                                         void *pointers[GEMMEPI__L_ALL]) {
+    int swap = task->exchanged;
+    const void *inputs[GEMMEPI__L_COUNT];
+    inputs[GEMMEPI__L_A] = swap ? args->b : args->a;
+    inputs[GEMMEPI__L_B] = swap ? args->a : args->b;
+    inputs[GEMMEPI__L_Y] = args->y;
+    inputs[GEMMEPI__L_PREACT] = args->preact;
+    inputs[GEMMEPI__L_DY] = args->dy;
+    inputs[GEMMEPI__L_BIAS] = args->bias;
+    inputs[GEMMEPI__L_DA] = swap ? args->db : args->da;
+    inputs[GEMMEPI__L_DB] = swap ? args->da : args->db;
+    inputs[GEMMEPI__L_DBIAS] = args->dbias;
+    inputs[GEMMEPI__L_SCALE_A] = swap ? args->scale_b : args->scale_a;
+    inputs[GEMMEPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
+    inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
+    inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
+    inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
+    memset(pointers, 0, GEMMEPI__L_ALL * sizeof(void *));
+    memcpy(pointers, inputs, sizeof inputs);
+    if (args->operands && task->operand_count)
+        memcpy(&pointers[GEMMEPI__L_OPERANDS], args->operands, (size_t)task->operand_count * sizeof(void *));
+    if (args->operand_scales && task->operand_count)
+        memcpy(&pointers[GEMMEPI__L_OPERAND_SCALES], args->operand_scales,
+               (size_t)task->operand_count * sizeof(void *));
+}
+
+/* The arrays of a formula's operands. */
+static gemmepi_status gemmepi__check_layer_arrays(const gemmepi__layer_task *task,
+                                                  const gemmepi_linear_args *args) {
+    if (!task->formula && (args->operands || args->operand_scales))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
+                             args->operands ? "operands" : "operand_scales");
+    if (task->operand_count && !args->operands)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
+                             (int)task->operand_count);
+    return GEMMEPI_OK;
+}
+
+/* What a run has pointers for. */
+static int gemmepi__layer_pointers(const gemmepi__layer_task *task) {
+    return task->formula ? (int)GEMMEPI__L_ALL : (int)GEMMEPI__L_COUNT;
+}
+
+/* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
+static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
+                                                    void *const pointers[GEMMEPI__L_ALL]) {
+    char room[128];
+    int t;
+    for (t = 0; t < gemmepi__layer_pointers(task); t++) {
+        int used = gemmepi__layer_has(task, t);
+        const char *name;
+        if (used && !pointers[t] &&
+            (gemmepi__is_layers_number(task, t) || gemmepi__layer_view(task, t)->bytes))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it",
+                                 gemmepi__layer_pointers_name(task, t, room),
+                                 gemmepi__is_backward(task) ? "backward" : "forward");
+        if (t >= GEMMEPI__L_OPERANDS)
+            continue;
+        name = gemmepi__layer_name(task, t);
+        if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
+        if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.%s is given (%p), but desc.flags does not ask for it", name,
+                                 pointers[t]);
+        if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] &&
+            gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
+                                 gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
+    }
+    return GEMMEPI_OK;
+}
+
+/* Bytes that a pointer is a multiple of: of operands with rows or columns those of matrices. */
+static int gemmepi__layers_alignment(const gemmepi__layer_task *task, int tensor) {
+    int alignment = gemmepi__layer_view(task, tensor)->alignment;
+#ifndef GEMMEPI_NO_FORMULA
+    if (tensor >= GEMMEPI__L_OPERANDS && tensor < GEMMEPI__L_OPERAND_SCALES && alignment < task->alignment &&
+        task->formula->placed.formula->operands[tensor - GEMMEPI__L_OPERANDS].kind >= GEMMEPI_PER_ROW)
+        return task->alignment;
+#endif
+    return alignment;
+}
+
+static gemmepi_status gemmepi__check_layer_alignment(const gemmepi__layer_task *task,
+                                                     void *const pointers[GEMMEPI__L_ALL]) {
+    char room[128];
+    int t, alignment;
+    for (t = 0; t < gemmepi__layer_pointers(task); t++) {
+        if (!gemmepi__layer_has(task, t) || gemmepi__is_layers_number(task, t))
+            continue;
+        alignment = gemmepi__layers_alignment(task, t);
+        if ((uintptr_t)pointers[t] & (uintptr_t)(alignment - 1))
+            return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
+                                 gemmepi__layer_pointers_name(task, t, room), pointers[t], alignment);
+    }
+    return GEMMEPI_OK;
+}
+
+/* An output and another tensor. */
+static gemmepi_status gemmepi__check_two_tensors(const gemmepi__layer_task *task,
+                                                 void *const pointers[GEMMEPI__L_ALL], int t, int other) {
+    const gemmepi__view *view = gemmepi__layer_view(task, t), *beside = gemmepi__layer_view(task, other);
+    uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
+    uintptr_t p_bytes = (uintptr_t)view->bytes, q_bytes = (uintptr_t)beside->bytes;
+    char first[128], second[128];
+    int shares;
+    if (!p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
+        return GEMMEPI_OK;
+    shares = gemmepi__views_share(view, beside, task->batch, (int64_t)(q - p));
+    if (!shares)
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
+                         gemmepi__layer_pointers_name(task, t, first), pointers[t], (long long)p_bytes,
+                         gemmepi__layer_pointers_name(task, other, second), pointers[other],
+                         (long long)q_bytes, gemmepi__if_undecided(shares));
+}
+
+/* Outputs overlap nothing. */
+static gemmepi_status gemmepi__check_layer_overlap(const gemmepi__layer_task *task,
+                                                   void *const pointers[GEMMEPI__L_ALL]) {
+    gemmepi_status status = GEMMEPI_OK;
+    int t, other, all = gemmepi__layer_pointers(task);
+    for (t = 0; t < all; t++)
+        for (other = 0; other < all && !status && gemmepi__layer_writes(task, t); other++)
+            if (other != t && gemmepi__layer_has(task, other) && !gemmepi__is_layers_number(task, other) &&
+                !(other < t && gemmepi__layer_writes(task, other)))
+                status = gemmepi__check_two_tensors(task, pointers, t, other);
+    return status;
+}
+
+static gemmepi_status gemmepi__check_layer_workspace(const gemmepi__layer_task *task,
+                                                     const gemmepi_linear_args *args,
+                                                     void *const pointers[GEMMEPI__L_ALL]) {
+    uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
+    char room[128];
+    int t;
+    if (end < begin)
+        end = ~(uintptr_t)0;
+    for (t = 0; t < gemmepi__layer_pointers(task); t++) {
+        uintptr_t other = (uintptr_t)pointers[t];
+        if (gemmepi__layer_has(task, t) && !gemmepi__is_layers_number(task, t) && other && other < end &&
+            begin < other + (uintptr_t)gemmepi__layer_view(task, t)->bytes)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
+                                 (gemmepi__ull)args->workspace_size,
+                                 gemmepi__layer_pointers_name(task, t, room), pointers[t]);
+    }
+    return GEMMEPI_OK;
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* desc to task, with the problem of the step that has the layer's formula. */
+#ifndef GEMMEPI_LINEAR_TAKE_H
+#define GEMMEPI_LINEAR_TAKE_H
+
+#include "matrices.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "formula.h"
+#endif
+
+#ifndef GEMMEPI_NO_FORMULA
+/* >>with a formula */
+
+/* The problem of a draft, whose D is this: to be given to gemmepi__drop_formula. what: D, in the caller's words. */
+static gemmepi_status gemmepi__take_draft(gemmepi_context *context, const gemmepi__draft *draft,
+                                          const gemmepi_matrix *d, const char *what, size_t alignment,
+                                          gemmepi__problem *problem) {
+    gemmepi_matmul_desc desc = gemmepi__product_of_layer(draft->layer);
+    gemmepi_status status;
+    desc.order = draft->layer->order;
+    desc.epilogue = 0; /* a bias is an operand */
+    memset(&desc.bias, 0, sizeof desc.bias);
+    desc.d = *d;
+    desc.formula = draft->room;
+    desc.operands = draft->operands;
+    desc.operand_count = draft->count;
+    desc.formula_value = draft->product;
+    desc.formula_result = draft->assigned;
+    status = gemmepi__take_problem(context, &desc, alignment, problem);
+    return gemmepi__in_layers_words(status, 0, "desc.a", "desc.b", what, "desc.aux");
+}
+
+/* In place of this thread's sentence, where the text that is wrong has a gradient. */
+static void gemmepi__say_that_gradients_are_made(const gemmepi_linear_desc *layer) {
+    int i;
+    for (i = 0; i < layer->operand_count; i++)
+        if (layer->operands[i].output && gemmepi__text_has_name(layer->formula, layer->operands[i].name))
+            (void)gemmepi__fail(
+                GEMMEPI_OK,
+                "desc.formula has %s, an operand that backward makes by itself: leave it out of the text",
+                layer->operands[i].name);
+}
+
+/* The formula as the caller has it alone, for places in its text. Backward does not look at Y, which is dense here, and as wide as any is. */
+static gemmepi_status gemmepi__take_bare_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
+                                                 const gemmepi__layer_task *task, size_t alignment,
+                                                 int64_t *columns) {
+    gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
+    gemmepi_matrix y = gemmepi__dense_matrix(layer->y.dtype, task->m, 2 * task->n);
+    gemmepi__problem problem;
+    gemmepi_status status;
+    if (!draft)
+        return GEMMEPI_OUT_OF_MEMORY;
+    y.ld = 0;
+    gemmepi__draft_bare(draft);
+    status = gemmepi__take_draft(context, draft, &y, "desc.y", alignment, &problem);
+    if (!status) {
+        *columns = gemmepi__d_columns(problem.formula, problem.n);
+        gemmepi__drop_formula(context, &problem);
+    }
+    gemmepi__delete(&context->allocator, draft);
+    if (status == GEMMEPI_INVALID_ARGUMENT)
+        gemmepi__say_that_gradients_are_made(layer);
+    return status;
+}
+
+static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context,
+                                                    const gemmepi_linear_desc *layer, size_t alignment,
+                                                    gemmepi__layer_task *task, gemmepi__problem *problem) {
+    gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
+    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
+    gemmepi_status status;
+    int64_t columns;
+    if (!draft)
+        return GEMMEPI_OUT_OF_MEMORY;
+    gemmepi__draft_forward(draft);
+    status = gemmepi__take_draft(context, draft, &layer->y, "desc.y", alignment, problem);
+    memcpy(task->beside, draft->beside, sizeof task->beside);
+    gemmepi__delete(&context->allocator, draft);
+    if (!status) {
+        gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+        return GEMMEPI_OK;
+    }
+    memcpy(sentence, gemmepi__error_text, sizeof sentence);
+    if (!gemmepi__take_bare_formula(context, layer, task, alignment, &columns))
+        return gemmepi__fail(status, "%s", sentence); /* the text by itself is right */
+    return status;
+}
+
+/* rounded(x) is x as D stores it, which backward is G. */
+static gemmepi_status gemmepi__check_rounded(const gemmepi_linear_desc *layer,
+                                             const gemmepi__layer_task *task,
+                                             const gemmepi__formula *formula) {
+    int i;
+    for (i = 0; i < formula->node_count && (int32_t)layer->y.dtype != task->g_dtype; i++)
+        if (formula->nodes[i].op == GEMMEPI__OP_ROUNDED)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.g_dtype is %s, and the gradient of desc.formula has rounded, which is as y "
+                "stores it, in %s: then G is in that, too",
+                gemmepi__dtype((gemmepi_dtype)task->g_dtype)->name, gemmepi__dtype(layer->y.dtype)->name);
+    return GEMMEPI_OK;
+}
+
+/* P and dY, once they are read as operands, have one scale. */
+static gemmepi_status gemmepi__check_scales_beside(const gemmepi__layer_task *task) {
+    static const int8_t both[] = {GEMMEPI__L_PREACT, GEMMEPI__L_DY};
+    size_t i;
+    for (i = 0; i < sizeof both; i++) {
+        int64_t stride = task->views[GEMMEPI__L_SCALE_OF(both[i])].batch_stride;
+        if (stride)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.%s.scale.batch_stride is %lld beside desc.formula, with which it has one scale "
+                "for the whole batch: leave it 0",
+                gemmepi__layer_names[both[i]], (long long)stride);
+    }
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__take_backward_formula(gemmepi_context *context,
+                                                     const gemmepi_linear_desc *layer, size_t alignment,
+                                                     gemmepi__layer_task *task, gemmepi__problem *problem) {
+    gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
+    gemmepi_matrix g = gemmepi__g_matrix(task);
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    if (!draft)
+        return GEMMEPI_OUT_OF_MEMORY;
+    if (!gemmepi__wants_g(task)) /* it is not stored */
+        g.ld = g.batch_stride = 0;
+    for (i = 0; i < layer->operand_count && !status; i++)
+        if (layer->operands[i].output)
+            status = gemmepi__check_layers_gradient(layer, i);
+    if (!status)
+        status = gemmepi__draft_backward(draft, &context->allocator);
+    if (!status)
+        status = gemmepi__take_draft(context, draft, &g, "desc.g", alignment, problem);
+    memcpy(task->beside, draft->beside, sizeof task->beside);
+    gemmepi__delete(&context->allocator, draft);
+    if (status)
+        return status;
+    status = gemmepi__check_rounded(layer, task, problem->formula->placed.formula);
+    if (status)
+        gemmepi__drop_formula(context, problem);
+    return status;
+}
+#endif
+
+/* >>all */
+
+static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int backward, int exchanged,
+                                      gemmepi__layer_task *task) {
+    task->tag = backward ? -3 : -2;
+    task->exchanged = exchanged;
+    task->m = layer->m;
+    task->n = layer->n;
+    task->k = layer->k;
+    task->batch = layer->batch;
+    task->shares_b = layer->batch != 1 && layer->b.batch_stride == 0;
+    task->shares_a = backward && layer->batch != 1 && layer->flags & GEMMEPI_LINEAR_DA &&
+                     layer->a.batch_stride == 0 && layer->da.batch_stride == 0;
+    task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
+    task->epilogue = layer->activation;
+    task->compute = (int32_t)layer->compute;
+    task->flags = backward ? layer->flags
+                           : layer->flags &
+                                 (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+}
+
+/* What a formula says before gradients are looked at: forward all, backward how wide dY is. */
+static gemmepi_status gemmepi__take_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
+                                                   size_t alignment, gemmepi__layer_task *task,
+                                                   gemmepi__problem *problem, int64_t *columns) {
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi_status status = gemmepi__check_layers_operands(layer);
+    if (!status)
+        status = gemmepi__check_scales_beside(task);
+    if (status)
+        return status;
+    return gemmepi__is_backward(task)
+               ? gemmepi__take_bare_formula(context, layer, task, alignment, columns)
+               : gemmepi__take_forward_formula(context, layer, alignment, task, problem);
+#else
+    (void)context, (void)layer, (void)alignment, (void)task, (void)problem, (void)columns;
+    return GEMMEPI_OK;
+#endif
+}
+
+/* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
+   one, to be given to gemmepi__drop_formula. */
+static gemmepi_status gemmepi__take_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          int backward, size_t alignment, gemmepi__layer_task *task,
+                                          gemmepi__problem *problem) {
+    gemmepi_linear_desc layer, callers;
+    gemmepi_status status;
+    int64_t columns = 0;
+    memset(task, 0, sizeof *task);
+    memset(problem, 0, sizeof *problem);
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    status = gemmepi__check_layer_scalars(desc);
+    if (!status)
+        status = gemmepi__check_layer_flags(desc, backward);
+    if (status)
+        return status;
+    callers = layer = gemmepi__fold_layer(desc);
+    gemmepi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
+    status = gemmepi__take_forward(&layer, backward, alignment, task);
+    if (!status)
+        status = gemmepi__check_batch_form(&layer, task, backward);
+    if (task->exchanged)
+        gemmepi__exchange_layer(&callers);
+    callers.order = desc->order;
+    if (!status && layer.formula)
+        status = gemmepi__take_layers_formula(context, &callers, alignment, task, problem, &columns);
+    if (!status && backward)
+        status = gemmepi__take_gradients(&layer, columns, alignment, task);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && layer.formula && backward)
+        status = gemmepi__take_backward_formula(context, &callers, alignment, task, problem);
+#endif
+    task->operand_count = layer.formula ? layer.operand_count : 0;
+    task->formula = problem->formula;
+    if (!status)
+        gemmepi__use_tensors(task, backward);
+    return status;
+}
+
+#endif
