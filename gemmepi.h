@@ -13406,12 +13406,14 @@ static const gemmepi__source gemmepi__sources[] = {
 "DEVICE void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i+=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\nDEVICE bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\nDEVICE Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
 {"epilogue_inside.cuh",
 {
-"#line 1 \"src/kernels/epilogue_inside.cuh\"\n\n\n\n\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n#include \"formula_kinds.cuh\"\n\n\ntemplate<class Type>DEVICE auto taken(){\nif constexpr(SAME<Type,I32> ||SAME<Type,I64>)\nreturn Type();\nelse\nreturn Acc();\n}\ntemplate<class Type>using Taken=decltype(taken<Type>());\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\ntemplate<class Type>DEVICE void take_one(const Type*from,bool exists,Taken<Type>(&x)[RUN]){\nTaken<Type>one=0;\nif(exists){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\none=to_acc<Acc>(*from);\nelse\none= *from;\n}\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
-"x[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<int Place,int Kind,class Type>\nDEVICE void load_operand(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,Taken<Type>(&x)[RUN]){\nconst gemmepi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type>(state.loaded_residual[member]),x);\nelse\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}else if constexpr(Kind==kind::NUMBER){\nAcc number=from_acc<Acc>(from.number);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=number;\n}else if constexpr(Kind==kind::SCALAR){\ntake_one(data,true,x);\n"
-"}else if constexpr(Kind==kind::PER_ROW){\ntake_one(data+at.row,at.valid>0,x);\n}else{\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\n"
-"DEVICE void compute_element(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Operand_runs&runs,int i,\nAcc(&v)[HALVES][RUN],Output_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)(at.column+place(i)+member*p.n);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\nformula(in,out);\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\n"
-"for(int member=0;member<members;member++)            \\\n",
-"load_operand<place_,kind::kind_,type>(p,state,of,saved,at,member,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                                                                               \\\nstore_at((type*)state.beside[place_].data+at.item*state.beside[place_].stride +at.row*state.beside[place_].ld+      \\\nat.column+member*p.n,                                                                                     \\\nat.valid,outputs.name[member]);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\n(void)runs,(void)outputs;\nFORMULA_INPUTS(INSIDE_LOAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,at,runs,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
+"#line 1 \"src/kernels/epilogue_inside.cuh\"\n\n\n\n\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n\n\ntemplate<class Type>DEVICE auto taken(){\nif constexpr(SAME<Type,I32> ||SAME<Type,I64>)\nreturn Type();\nelse\nreturn Acc();\n}\ntemplate<class Type>using Taken=decltype(taken<Type>());\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\ntemplate<class Type>DEVICE void take_one(const Type*from,bool exists,Taken<Type>(&x)[RUN]){\nTaken<Type>one=0;\nif(exists){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\none=to_acc<Acc>(*from);\nelse\none= *from;\n}\n"
+"#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<int Place,int Kind,class Type>\nDEVICE void load_operand(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,Taken<Type>(&x)[RUN]){\nconst gemmepi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type>(state.loaded_residual[member]),x);\nelse\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}else if constexpr(Kind==kind::NUMBER){\nAcc number=from_acc<Acc>(from.number);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=number;\n"
+"}else if constexpr(Kind==kind::SCALAR){\ntake_one(data,true,x);\n}else if constexpr(Kind==kind::PER_ROW){\ntake_one(data+at.row,at.valid>0,x);\n}else{\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\n\n\ntemplate<class S>DEVICE void join_row(S&state){\nstate.join(from_lane(state,1));\nstate.join(from_lane(state,IN_ROW));\n}\ntemplate<class A>DEVICE void join_row(Logsumexp<A> &state){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_row(all);\njoined.most=all.at;\njoined.sum=state.sum*exp(state.most-joined.shift());\njoined.sum+=from_lane(joined.sum,1);\njoined.sum+=from_lane(joined.sum,IN_ROW);\nstate=joined;\n}\n\n\ntemplate<class S>DEVICE void add_existing(S&state,const Acc(&x)[RUN],long long first,int valid){\nif constexpr(SAME<S,Argmax<Acc>>){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(place(i)<valid)\nstate.add(x[i],first+place(i));\n"
+"}else{\nAcc all[RUN];\nlong long columns[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nall[i]=place(i)<valid?x[i]:SAME<S,Sum<Acc>> ?Acc(0):below_all<Acc>();\ncolumns[i]=0;\n}\nstate.add_run(all,columns,RUN);\n}\n}\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void store_output(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\nconst gemmepi__formula_place&to=state.beside[Place];\nstatic_assert(SPREAD||Reduction==reduction::none,\"a row's lanes have 32 columns\");\nif constexpr(Reduction==reduction::none){\n#pragma unroll\nfor(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+at.column+member*p.n,at.valid,x[member]);\n}else{\nState_of<Acc,Reduction>of_row=State_of<Acc,Reduction>::empty();\n#pragma unroll\nfor(int member=0;member<Members;member++)\nadd_existing(of_row,x[member],at.column+member*p.n,at.valid);\njoin_row(of_row);\n"
+"if(lane_of_row()==0&&at.row<p.m&&at.column<p.n)\n",
+"((State_of<Acc,Reduction> *)to.data)[at.item*to.stride +at.row*to.ld+at.column/32]=of_row;\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\nDEVICE void compute_element(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Operand_runs&runs,int i,\nAcc(&v)[HALVES][RUN],Output_runs&outputs){\nFormula_in in;\nFormula_out out;\n"
+"FORMULA_INPUTS(INSIDE_TAKE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)(at.column+place(i)+member*p.n);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,type>(p,state,of,saved,at,member,runs.name[member]);\n"
+"#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\n(void)runs,(void)outputs;\nFORMULA_INPUTS(INSIDE_LOAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,at,runs,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\n"
@@ -16870,6 +16872,22 @@ static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context, cons
   return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
 }
 
+/* The end of reductions over rows alone, whose states something else leaves: so many of each row. */
+static gemmepi_status gemmepi__build_reductions(gemmepi_context *context, const gemmepi__placed_formula *placed,
+  const gemmepi__formula_source *source, unsigned states, gemmepi__formula_pass *pass) {
+  gemmepi_status status;
+  int i;
+  memset(pass, 0, sizeof *pass);
+  for (i = 0; i <= GEMMEPI__RESULT; i++)
+    if (gemmepi__is_reduced(&placed->formula->operands[i]))
+      gemmepi__place_operand(placed, i, pass);
+  gemmepi__place_source(placed, source, &pass->params);
+  pass->params.row_tiles = 1;
+  pass->params.column_tiles = states;
+  status = gemmepi__lay_out_reductions(placed, pass);
+  return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
+}
+
 /* Microseconds. */
 static double gemmepi__formula_pass_microseconds(const gemmepi_context *context, const gemmepi__placed_formula *placed,
   const gemmepi__formula_source *source) {
@@ -19458,6 +19476,18 @@ static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
   return slots;
 }
 
+/* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. */
+#define GEMMEPI__STATE_COLUMNS 32
+
+static int gemmepi__reduces_inside(const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  int i;
+  for (i = 0; i < f->operand_count; i++)
+    if (gemmepi__is_reduced(&f->operands[i]))
+      return 1;
+  return 0;
+}
+
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
 static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *problem, int i) {
   const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
@@ -19465,7 +19495,7 @@ static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *proble
   if (!o->used)
     return NULL;
   if (o->output && o->reduction)
-    return "its reductions go over more than a tile has";
+    return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D lies";
   if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
     return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
   if (place->row_period || place->column_period)
@@ -19480,8 +19510,8 @@ static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
   int i;
   if (f->operand_count > GEMMEPI__INSIDE_PLACES)
     return "it has more than 12 operands";
-  if (!f->reads_value || !gemmepi__stores_d(problem->formula))
-    return "it does not read v, or stores no D";
+  if (!f->reads_value || !(gemmepi__stores_d(problem->formula) || gemmepi__reduces_inside(problem)))
+    return "it does not read v, or stores neither D nor reductions of rows";
   if (f->has_halves && (f->mode == GEMMEPI__EVEN_ODD || f->group))
     return "its halves are every second column, or of groups of columns, which do not meet in a thread";
   if (f->indices >> GEMMEPI__INDEX_DEPTH & 1)
@@ -19526,7 +19556,7 @@ static gemmepi__problem gemmepi__problem_inside(const gemmepi__problem *problem)
   const gemmepi__formula *f = problem->formula->placed.formula;
   gemmepi__slots slots = gemmepi__slots_of(problem);
   gemmepi__problem inside = *problem;
-  inside.flags |= GEMMEPI__IS_INSIDE;
+  inside.flags |= GEMMEPI__IS_INSIDE | (gemmepi__stores_d(problem->formula) ? 0 : GEMMEPI__ONLY_SUMS);
   if (gemmepi__is_halved(f))
     inside.epilogue |= GEMMEPI_GATED;
   if (gemmepi__is_halved(f) && gemmepi__wants_aux(f) && gemmepi__members_of_v(f) > 1)
@@ -19546,7 +19576,8 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem, int (*is_
   for (i = 0; i < f->operand_count; i++) {
     gemmepi__view view = problem->formula->views[i];
     view.alignment = problem->alignment;
-    if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN && !is_aligned(problem, &view))
+    if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
+      !gemmepi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
       return 0;
   }
   return !f->has_halves || gemmepi__half_columns(problem) % 8 == 0;
@@ -19563,7 +19594,8 @@ static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
   for (i = 0; i < f->operand_count; i++)
     direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
         i != slots.residual;
-  return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3);
+  return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+     (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
 /* What an epilogue's defines have besides. */
@@ -19619,6 +19651,10 @@ static gemmepi_status gemmepi__get_kernel_inside(gemmepi_context *context, const
 
 /* >>operands */
 
+static int64_t gemmepi__states_of_row(const gemmepi__problem *inside) {
+  return gemmepi__divide_up(gemmepi__half_columns(inside), GEMMEPI__STATE_COLUMNS);
+}
+
 /* All but pointers and numbers. */
 static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formula_place *places) {
   const gemmepi__placed_formula *placed = &problem->formula->placed;
@@ -19627,6 +19663,10 @@ static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formu
     if (placed->formula->operands[i].kind == GEMMEPI_FULL)
       places[i].ld = placed->operands[i].ld;
     places[i].stride = placed->operands[i].batch_stride;
+    if (!gemmepi__is_reduced(&placed->formula->operands[i]))
+      continue;
+    places[i].ld = gemmepi__states_of_row(problem);
+    places[i].stride = gemmepi__times(problem->m, places[i].ld);
   }
 }
 
@@ -19653,6 +19693,16 @@ static void gemmepi__point_inside(const gemmepi__problem *problem, const gemmepi
     arguments->pointers[GEMMEPI__RESIDUAL] = arguments->operands[slots->residual];
 }
 #endif
+
+/* Whether a kernel with a formula inside leaves states of rows, which takes lanes that have a row's columns side by side. */
+static int gemmepi__leaves_states(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  return problem->formula && gemmepi__reduces_inside(problem);
+#else
+  (void)problem;
+  return 0;
+#endif
+}
 
 /* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
 static gemmepi_status gemmepi__get_product_kernel(gemmepi_context *context, const gemmepi__problem *problem,
@@ -21442,6 +21492,8 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES
         : GEMMEPI__STORING_CYCLES + gemmepi__epilogue_cycles(problem),
      waves;
+  if (cut->parts > 1 && gemmepi__leaves_states(problem))
+    return GEMMEPI__NEVER; /* the pass behind it has no row's lanes side by side */
   lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
   lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
   copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
@@ -21770,6 +21822,8 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
   if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
     return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
+  if (gemmepi__leaves_states(problem))
+    return "it leaves no states of rows for a formula's reductions";
   return NULL;
 }
 
@@ -23711,6 +23765,8 @@ static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemm
     return varies;
   if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
     return "cuBLASLt takes no formulas";
+  if (row->id == GEMMEPI_ROUTE_PLAIN && gemmepi__leaves_states(wanted->problem))
+    return "its kernel leaves no states of rows for a formula's reductions";
   return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 
@@ -24165,7 +24221,7 @@ static int gemmepi__is_better_inside(const gemmepi_context *context, const gemme
     return 0;
   if (gemmepi__is_invariant(inside))
     return least->route == GEMMEPI_ROUTE_FUSED;
-  rank = least->rank;
+  rank = least->rank + (gemmepi__reduces_inside(inside) ? GEMMEPI__SUM_LAUNCH : 0);
   gemmepi__enumerate(context, v, gemmepi__may_be_applied(v), &candidates);
   least = gemmepi__least(&candidates);
   return !least || rank < least->rank + pass;
@@ -24188,8 +24244,9 @@ static const char *gemmepi__why_not_inside(const gemmepi_context *context, const
 
 static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
 
-/* The plan's pass over v, whose problem this is, and whose plan is built. */
-static gemmepi_status gemmepi__build_pass_over_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
+/* What is launched behind the plan of v, which is built: the end of reductions that are inside, or the pass over v, whose problem this
+ is. */
+static gemmepi_status gemmepi__build_behind_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
   gemmepi_context *context = plan->base.context;
   gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
   gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, v);
@@ -24197,9 +24254,14 @@ static gemmepi_status gemmepi__build_pass_over_v(gemmepi__matmul_plan *plan, con
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
-  step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
   gemmepi__lock(&context->build_lock);
-  status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
+  if (step->is_inside) {
+    status = gemmepi__build_reductions(context, &plan->problem.formula->placed, &source,
+      (unsigned)gemmepi__states_of_row(&plan->v->problem), &step->pass);
+  } else {
+    step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
+    status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
+  }
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
   return status;
@@ -24258,6 +24320,15 @@ static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_
   parts.states = gemmepi__past(workspace, step->product_bytes);
   parts.rest = gemmepi__past(parts.states, step->pass.state_bytes);
   return parts;
+}
+
+/* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
+static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states, gemmepi__formula_pointers *pointers) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  int i;
+  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+    if (step->pass.roles[i] == GEMMEPI__ROLE_REDUCTION)
+      pointers->operands[i] = states + step->pass.state_offsets[i];
 }
 
 /* The pass, once v is there (run.h); nothing where the formula is inside what makes it. */
@@ -24514,8 +24585,8 @@ static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
     if (step->not_inside && !step->is_inside)
       status = gemmepi__build_plan(context, &v, &plan->v);
   }
-  if (!status && !step->is_inside)
-    status = gemmepi__build_pass_over_v(plan, &v);
+  if (!status && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
+    status = gemmepi__build_behind_v(plan, &v);
   gemmepi__finish_formula_plan(plan);
   return status;
 }
@@ -24608,12 +24679,16 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
     gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
     gemmepi__arguments own = *arguments;
+    gemmepi__formula_pointers pointers;
     gemmepi_matmul_args args;
     gemmepi_status status;
     memset(&args, 0, sizeof args);
     args.workspace = parts.rest;
     args.workspace_size = plan->v->workspace_size;
     if (step->is_inside) {
+      gemmepi__point_formula(&plan->problem, arguments, &pointers);
+      gemmepi__point_states(plan, parts.states, &pointers);
+      own.operands = pointers.operands;
       gemmepi__point_inside(&plan->problem, &step->slots, &own);
     } else {
       own.pointers[GEMMEPI__D] = parts.v;

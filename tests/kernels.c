@@ -1151,6 +1151,9 @@ static const struct formula_row inside_rows[] = {
     {"waves", "d = sin(30 * (v + bias))"},
     {"kept", "kept = v + bias; d = gelu_erf(kept)"},
     {"four", "d = (v + bias) * up * rstd + residual * column; kept = d - up"},
+    {"loss", "lse = row_logsumexp(v); squares = row_sum(column == label ? v : 0)"},
+    {"statistics", "d = silu(v + bias) * up + residual; squares = row_sum(d * d)"},
+    {"argmax", "best = row_argmax(v); d = v"},
 };
 
 /* The problem of a kernel with the formula inside: its operands are the allocator's, and are left to it. */
@@ -1203,7 +1206,8 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
         gemmepi__cut_up_sm80(&problem, &cut, applied, &built);
         gemmepi__append_sm80_defines(&defines, &problem, &built);
     } else {
-        if (!gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))
+        if (gemmepi__leaves_states(&problem) ||
+            !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))
             return;
         gemmepi__append_small_defines(&defines, &problem, &gemmepi__small_shapes[shape], applied);
     }

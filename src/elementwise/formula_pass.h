@@ -567,6 +567,24 @@ static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context,
     return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
 }
 
+/* The end of reductions over rows alone, whose states something else leaves: so many of each row. */
+static gemmepi_status gemmepi__build_reductions(gemmepi_context *context,
+                                                const gemmepi__placed_formula *placed,
+                                                const gemmepi__formula_source *source, unsigned states,
+                                                gemmepi__formula_pass *pass) {
+    gemmepi_status status;
+    int i;
+    memset(pass, 0, sizeof *pass);
+    for (i = 0; i <= GEMMEPI__RESULT; i++)
+        if (gemmepi__is_reduced(&placed->formula->operands[i]))
+            gemmepi__place_operand(placed, i, pass);
+    gemmepi__place_source(placed, source, &pass->params);
+    pass->params.row_tiles = 1;
+    pass->params.column_tiles = states;
+    status = gemmepi__lay_out_reductions(placed, pass);
+    return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
+}
+
 /* Microseconds. */
 static double gemmepi__formula_pass_microseconds(const gemmepi_context *context,
                                                  const gemmepi__placed_formula *placed,

@@ -11,6 +11,7 @@
 #if GEMMEPI_FORMULA
 #include "formula.cuh"
 #include "formula_kinds.cuh"
+#include "formula_reduce.cuh"
 
 // What an operand's elements become: whole numbers stay such.
 template <class Type> __device__ inline auto taken() {
@@ -82,6 +83,63 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
             x[i] *= *from.scale;
 }
 
+// >>reductions along rows: of each row and 32 columns a state in memory, for formula_reduce.cu
+
+// Of a row's four lanes each has all.
+template <class S> __device__ inline void join_row(S &state) {
+    state.join(from_lane(state, 1));
+    state.join(from_lane(state, IN_ROW));
+}
+template <class A> __device__ inline void join_row(Logsumexp<A> &state) { // one exponential for each lane, not two for each join
+    Max<A> all = {state.most};
+    Logsumexp<A> joined;
+    join_row(all);
+    joined.most = all.at;
+    joined.sum = state.sum * exp(state.most - joined.shift());
+    joined.sum += from_lane(joined.sum, 1);
+    joined.sum += from_lane(joined.sum, IN_ROW);
+    state = joined;
+}
+
+// A run's elements; what does not exist is what changes nothing. `first`: its first element's column.
+template <class S> __device__ inline void add_existing(S &state, const Acc (&x)[RUN], long long first, int valid) {
+    if constexpr (SAME<S, Argmax<Acc>>) {
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            if (place(i) < valid)
+                state.add(x[i], first + place(i));
+    } else {
+        Acc all[RUN];
+        long long columns[RUN];
+#pragma unroll
+        for (int i = 0; i < RUN; i++) {
+            all[i] = place(i) < valid ? x[i] : SAME<S, Sum<Acc>> ? Acc(0) : below_all<Acc>();
+            columns[i] = 0; // nobody looks
+        }
+        state.add_run(all, columns, RUN);
+    }
+}
+
+template <int Place, int Members, class Type, int Reduction>
+__device__ inline void store_output(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
+                                    const Acc (&x)[Members][RUN]) {
+    const gemmepi__formula_place &to = state.beside[Place];
+    static_assert(SPREAD || Reduction == reduction::none, "a row's lanes have 32 columns");
+    if constexpr (Reduction == reduction::none) {
+#pragma unroll
+        for (int member = 0; member < Members; member++)
+            store_at((Type *)to.data + at.item * to.stride + at.row * to.ld + at.column + member * p.n, at.valid, x[member]);
+    } else {
+        State_of<Acc, Reduction> of_row = State_of<Acc, Reduction>::empty();
+#pragma unroll
+        for (int member = 0; member < Members; member++)
+            add_existing(of_row, x[member], at.column + member * p.n, at.valid);
+        join_row(of_row);
+        if (lane_of_row() == 0 && at.row < p.m && at.column < p.n)
+            ((State_of<Acc, Reduction> *)to.data)[at.item * to.stride + at.row * to.ld + at.column / 32] = of_row;
+    }
+}
+
 #define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];
 struct Operand_runs {
     FORMULA_INPUTS(INSIDE_RUNS)
@@ -124,8 +182,10 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
     in.columns = (GEMMEPI_INDEX)(p.n * FORMULA_MEMBERS);
 #endif
     formula(in, out);
+#if FORMULA_RESULT
     for (int member = 0; member < FORMULA_RESULT; member++)
         v[member][i] = out.d[member];
+#endif
     FORMULA_OUTPUTS(INSIDE_KEEP)
 }
 
@@ -133,11 +193,8 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 #define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)             \
         load_operand<place_, kind::kind_, type>(p, state, of, saved, at, member, runs.name[member]);
-#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates)                                                    \
-    for (int member = 0; member < members; member++)                                                                                \
-        store_at((type *)state.beside[place_].data + at.item * state.beside[place_].stride + at.row * state.beside[place_].ld +      \
-                     at.column + member * p.n,                                                                                      \
-                 at.valid, outputs.name[member]);
+#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
+    store_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name);
 __device__ inline void apply_formula(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
                                      const Saved &saved, const Run_of_formula &at, Acc (&v)[HALVES][RUN]) {
     Operand_runs runs;

@@ -49,6 +49,8 @@ static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemm
         return varies;
     if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
         return "cuBLASLt takes no formulas";
+    if (row->id == GEMMEPI_ROUTE_PLAIN && gemmepi__leaves_states(wanted->problem))
+        return "its kernel leaves no states of rows for a formula's reductions";
     return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 

@@ -67,7 +67,7 @@ static int gemmepi__is_better_inside(const gemmepi_context *context, const gemme
         return 0;
     if (gemmepi__is_invariant(inside))
         return least->route == GEMMEPI_ROUTE_FUSED;
-    rank = least->rank;
+    rank = least->rank + (gemmepi__reduces_inside(inside) ? GEMMEPI__SUM_LAUNCH : 0);
     gemmepi__enumerate(context, v, gemmepi__may_be_applied(v), &candidates);
     least = gemmepi__least(&candidates);
     return !least || rank < least->rank + pass;
@@ -91,8 +91,9 @@ static const char *gemmepi__why_not_inside(const gemmepi_context *context, const
 
 static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
 
-/* The plan's pass over v, whose problem this is, and whose plan is built. */
-static gemmepi_status gemmepi__build_pass_over_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
+/* What is launched behind the plan of v, which is built: the end of reductions that are inside, or the pass over v, whose problem this
+   is. */
+static gemmepi_status gemmepi__build_behind_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
     gemmepi_context *context = plan->base.context;
     gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
     gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, v);
@@ -100,9 +101,14 @@ static gemmepi_status gemmepi__build_pass_over_v(gemmepi__matmul_plan *plan, con
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
+    if (step->is_inside) {
+        status = gemmepi__build_reductions(context, &plan->problem.formula->placed, &source,
+                                           (unsigned)gemmepi__states_of_row(&plan->v->problem), &step->pass);
+    } else {
+        step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
+        status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
+    }
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
     return status;
@@ -161,6 +167,16 @@ static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_
     parts.states = gemmepi__past(workspace, step->product_bytes);
     parts.rest = gemmepi__past(parts.states, step->pass.state_bytes);
     return parts;
+}
+
+/* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
+static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states,
+                                  gemmepi__formula_pointers *pointers) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    int i;
+    for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+        if (step->pass.roles[i] == GEMMEPI__ROLE_REDUCTION)
+            pointers->operands[i] = states + step->pass.state_offsets[i];
 }
 
 /* The pass, once v is there (run.h); nothing where the formula is inside what makes it. */

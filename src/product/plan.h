@@ -195,8 +195,8 @@ static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
         if (step->not_inside && !step->is_inside)
             status = gemmepi__build_plan(context, &v, &plan->v);
     }
-    if (!status && !step->is_inside)
-        status = gemmepi__build_pass_over_v(plan, &v);
+    if (!status && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
+        status = gemmepi__build_behind_v(plan, &v);
     gemmepi__finish_formula_plan(plan);
     return status;
 }

@@ -32,12 +32,16 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
         const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
         gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
         gemmepi__arguments own = *arguments;
+        gemmepi__formula_pointers pointers;
         gemmepi_matmul_args args;
         gemmepi_status status;
         memset(&args, 0, sizeof args);
         args.workspace = parts.rest;
         args.workspace_size = plan->v->workspace_size;
         if (step->is_inside) {
+            gemmepi__point_formula(&plan->problem, arguments, &pointers);
+            gemmepi__point_states(plan, parts.states, &pointers);
+            own.operands = pointers.operands;
             gemmepi__point_inside(&plan->problem, &step->slots, &own);
         } else {
             own.pointers[GEMMEPI__D] = parts.v;

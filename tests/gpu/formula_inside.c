@@ -71,6 +71,13 @@ static const formula_case cases[] = {
      GEMMEPI_F32, 1e-5},
     {"x = left(v); y = right(v); d = pair(x * c - y * s, y * c + x * s)", "c:full:half s:full:half",
      GEMMEPI_BF16, 1e-5},
+    {"lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)",
+     "label:row:i64 lse:row:f32:out hit:row:f32:out", GEMMEPI_BF16, 1e-5},
+    {"d = silu(v + bias) * up; ss = row_sum(d * d); top = row_max(d)",
+     "bias:column up:full ss:row:f32:out top:row:f32:out", GEMMEPI_BF16, 1e-3},
+    {"best = row_argmax(v); d = v", "best:row:i32:out", GEMMEPI_F32, 1e-6},
+    {"d = left(v) * right(v); s = row_sum(left(v) + right(v)); t = row_logsumexp(right(v))",
+     "s:row:f32:out t:row:f32:out", GEMMEPI_BF16, 1e-5},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };
@@ -95,6 +102,10 @@ typedef struct world {
     double number;
     rng random;
 } world;
+
+static int has_d(const formula_case *c) {
+    return strncmp(c->formula, "d = ", 4) == 0 || strstr(c->formula, "; d = ") != NULL;
+}
 
 static size_t size_of(gemmepi_dtype dtype) {
     return dtype == GEMMEPI_I64 ? 8 : gemmepi_dtype_size(dtype);
@@ -162,6 +173,7 @@ static void make_operands(world *w) {
         t->o.dtype = has_word(at, ":f32")    ? GEMMEPI_F32
                      : has_word(at, ":f16")  ? GEMMEPI_F16
                      : has_word(at, ":e4m3") ? GEMMEPI_E4M3
+                     : has_word(at, ":i32")  ? GEMMEPI_I32
                      : has_word(at, ":i64")  ? GEMMEPI_I64
                                              : GEMMEPI_BF16;
         t->o.output = has_word(at, ":out");
@@ -213,7 +225,9 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
     memset(desc, 0, sizeof *desc);
     memset(args, 0, sizeof *args);
     desc->m = w->m, desc->n = w->n, desc->k = w->k, desc->batch = w->batch;
-    desc->a = matrix_of(&w->a), desc->b = matrix_of(&w->b), desc->d = matrix_of(&w->d);
+    desc->a = matrix_of(&w->a), desc->b = matrix_of(&w->b);
+    if (has_d(w->c))
+        desc->d = matrix_of(&w->d);
     desc->formula = w->c->formula;
     for (i = 0; i < w->count; i++) {
         table *t = &w->operands[i];
@@ -229,7 +243,7 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
     args->operands = w->count ? pointers : NULL;
     args->a = on_gpu ? w->a.there : (char *)w->a.on_host;
     args->b = on_gpu ? w->b.there : (char *)w->b.on_host;
-    args->d = on_gpu ? w->d.there : (char *)w->d.on_host;
+    args->d = !has_d(w->c) ? NULL : on_gpu ? w->d.there : (char *)w->d.on_host;
 }
 
 static void check_table(const world *w, table *t, const char *kernel) {
@@ -261,6 +275,7 @@ static gemmepi_status force(gemmepi_plan *plan, const gemmepi__candidate *candid
     gemmepi__matmul_plan *outer = (gemmepi__matmul_plan *)plan, *inner;
     gemmepi__formula_step *step = (gemmepi__formula_step *)outer->built;
     gemmepi__problem inside = gemmepi__problem_inside(&outer->problem);
+    gemmepi__problem v = gemmepi__problem_of_v(&outer->problem);
     gemmepi__entry entry;
     gemmepi_status status;
     inner = gemmepi__new_plan(device.context, &inside);
@@ -276,6 +291,8 @@ static gemmepi_status force(gemmepi_plan *plan, const gemmepi__candidate *candid
     memset(step, 0, sizeof *step);
     step->is_inside = 1;
     step->slots = gemmepi__slots_of(&outer->problem);
+    if (!status && gemmepi__reduces_inside(&outer->problem))
+        status = gemmepi__build_behind_v(outer, &v);
     gemmepi__finish_formula_plan(outer);
     return status;
 }
@@ -291,6 +308,7 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     gemmepi__problem inside;
     gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
+    gemmepi_status status;
     world w;
     int i;
     make_world(&w, c, m, n, candidate.parts > 1 || cut < SM90_CUTS ? 1088 : 160, odd);
@@ -300,8 +318,9 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     CHECK(!gemmepi__not_inside(&((gemmepi__matmul_plan *)plan)->problem), "%s: %s", c->formula,
           gemmepi__not_inside(&((gemmepi__matmul_plan *)plan)->problem));
     inside = gemmepi__problem_inside(&((gemmepi__matmul_plan *)plan)->problem);
-    if (takes(&candidate, &inside)) {
-        CHECK(force(plan, &candidate) == GEMMEPI_OK, "%s: %s", c->formula, gemmepi_last_error());
+    status = takes(&candidate, &inside) ? force(plan, &candidate) : GEMMEPI_UNSUPPORTED;
+    CHECK(!status || !takes(&candidate, &inside), "%s: %s", c->formula, gemmepi_last_error());
+    if (!status) {
         CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
                   gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());

@@ -8,7 +8,7 @@
     "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_formula.cuh", "epilogue_fragment.cuh",    \
         "epilogue_staging.cuh", "epilogue_mask.cuh", "epilogue_column_sums.cuh", "types.cuh",      \
         "activation.cuh", "amax.cuh", "params.h", "codes.h", "epilogue_inside.cuh", "formula.cuh", \
-        "formula_kinds.cuh", "trig.cuh"
+        "formula_kinds.cuh", "formula_reduce.cuh", "trig.cuh"
 #define OPERATIONS     "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h"
 #define COPY           "copy.cuh", "types.cuh", "params.h"
 #define FORMULA_REDUCE "formula_reduce.cuh", "formula_kinds.cuh", "types.cuh", "amax.cuh", "params.h"

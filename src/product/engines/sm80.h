@@ -168,6 +168,8 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     double finish = cut->parts > 1 ? 2 * GEMMEPI__STORING_CYCLES
                                    : GEMMEPI__STORING_CYCLES + gemmepi__epilogue_cycles(problem),
            waves;
+    if (cut->parts > 1 && gemmepi__leaves_states(problem))
+        return GEMMEPI__NEVER; /* the pass behind it has no row's lanes side by side */
     lines[0] = shape->tile_m / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__A));
     lines[1] = shape->tile_n / gemmepi__copy_rate(gemmepi__copy_unit(problem, GEMMEPI__B));
     copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;

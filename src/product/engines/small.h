@@ -39,6 +39,8 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
     if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
         (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
         return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
+    if (gemmepi__leaves_states(problem))
+        return "it leaves no states of rows for a formula's reductions";
     return NULL;
 }
 

@@ -73,6 +73,18 @@ static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
     return slots;
 }
 
+/* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. */
+#define GEMMEPI__STATE_COLUMNS 32
+
+static int gemmepi__reduces_inside(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    int i;
+    for (i = 0; i < f->operand_count; i++)
+        if (gemmepi__is_reduced(&f->operands[i]))
+            return 1;
+    return 0;
+}
+
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
 static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *problem, int i) {
     const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
@@ -80,7 +92,7 @@ static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *proble
     if (!o->used)
         return NULL;
     if (o->output && o->reduction)
-        return "its reductions go over more than a tile has";
+        return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D lies";
     if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
         return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
     if (place->row_period || place->column_period)
@@ -95,8 +107,8 @@ static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
     int i;
     if (f->operand_count > GEMMEPI__INSIDE_PLACES)
         return "it has more than 12 operands";
-    if (!f->reads_value || !gemmepi__stores_d(problem->formula))
-        return "it does not read v, or stores no D";
+    if (!f->reads_value || !(gemmepi__stores_d(problem->formula) || gemmepi__reduces_inside(problem)))
+        return "it does not read v, or stores neither D nor reductions of rows";
     if (f->has_halves && (f->mode == GEMMEPI__EVEN_ODD || f->group))
         return "its halves are every second column, or of groups of columns, which do not meet in a thread";
     if (f->indices >> GEMMEPI__INDEX_DEPTH & 1)
@@ -142,7 +154,7 @@ static gemmepi__problem gemmepi__problem_inside(const gemmepi__problem *problem)
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
     gemmepi__problem inside = *problem;
-    inside.flags |= GEMMEPI__IS_INSIDE;
+    inside.flags |= GEMMEPI__IS_INSIDE | (gemmepi__stores_d(problem->formula) ? 0 : GEMMEPI__ONLY_SUMS);
     if (gemmepi__is_halved(f))
         inside.epilogue |= GEMMEPI_GATED;
     if (gemmepi__is_halved(f) && gemmepi__wants_aux(f) && gemmepi__members_of_v(f) > 1)
@@ -163,7 +175,8 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
     for (i = 0; i < f->operand_count; i++) {
         gemmepi__view view = problem->formula->views[i];
         view.alignment = problem->alignment;
-        if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN && !is_aligned(problem, &view))
+        if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
+            !gemmepi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
             return 0;
     }
     return !f->has_halves || gemmepi__half_columns(problem) % 8 == 0;
@@ -180,7 +193,8 @@ static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     for (i = 0; i < f->operand_count; i++)
         direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
                   i != slots.residual;
-    return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3);
+    return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+           (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
 /* What an epilogue's defines have besides. */
@@ -240,6 +254,10 @@ static gemmepi_status gemmepi__get_kernel_inside(gemmepi_context *context, const
 
 /* >>operands */
 
+static int64_t gemmepi__states_of_row(const gemmepi__problem *inside) {
+    return gemmepi__divide_up(gemmepi__half_columns(inside), GEMMEPI__STATE_COLUMNS);
+}
+
 /* All but pointers and numbers. */
 static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formula_place *places) {
     const gemmepi__placed_formula *placed = &problem->formula->placed;
@@ -248,6 +266,10 @@ static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formu
         if (placed->formula->operands[i].kind == GEMMEPI_FULL)
             places[i].ld = placed->operands[i].ld;
         places[i].stride = placed->operands[i].batch_stride;
+        if (!gemmepi__is_reduced(&placed->formula->operands[i]))
+            continue;
+        places[i].ld = gemmepi__states_of_row(problem);
+        places[i].stride = gemmepi__times(problem->m, places[i].ld);
     }
 }
 
@@ -275,6 +297,16 @@ static void gemmepi__point_inside(const gemmepi__problem *problem, const gemmepi
         arguments->pointers[GEMMEPI__RESIDUAL] = arguments->operands[slots->residual];
 }
 #endif
+
+/* Whether a kernel with a formula inside leaves states of rows, which takes lanes that have a row's columns side by side. */
+static int gemmepi__leaves_states(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    return problem->formula && gemmepi__reduces_inside(problem);
+#else
+    (void)problem;
+    return 0;
+#endif
+}
 
 /* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
 static gemmepi_status gemmepi__get_product_kernel(gemmepi_context *context, const gemmepi__problem *problem,
