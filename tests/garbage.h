@@ -20,7 +20,7 @@ static void garbage_spoil(void *block, size_t size, rng *r) {
     memcpy((char *)block + at, &value, width);
 }
 
-/* Spoils up to three fields of a desc without pointers, or all of it. */
+/* Spoils up to three fields of a desc, which are no pointers, or all of it. */
 static void garbage_spoil_desc(void *desc, size_t size, uint64_t seed) {
     rng r = rng_seeded(seed ^ 0xbadu);
     size_t i;

@@ -2,7 +2,8 @@
 // the places of bias, aux and residual come as these do, ahead of the run; all others come from memory, straight to registers.
 //
 // The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
-// GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; and GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale.
+// GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
+// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows.
 #pragma once
 #include "epilogue_formula.cuh"
 #include "epilogue_fragment.cuh"
@@ -11,7 +12,9 @@
 #if GEMMEPI_FORMULA
 #include "formula.cuh"
 #include "formula_kinds.cuh"
+#if GEMMEPI_INSIDE_REDUCES
 #include "formula_reduce.cuh"
+#endif
 
 // What an operand's elements become: whole numbers stay such.
 template <class Type> __device__ inline auto taken() {
@@ -83,6 +86,7 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
             x[i] *= *from.scale;
 }
 
+#if GEMMEPI_INSIDE_REDUCES
 // >>reductions along rows: of each row and 32 columns a state in memory, for formula_reduce.cu
 
 // Of a row's four lanes each has all.
@@ -120,24 +124,36 @@ template <class S> __device__ inline void add_existing(S &state, const Acc (&x)[
     }
 }
 
+template <int Place, int Members, int Reduction>
+__device__ inline void leave_state(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
+                                   const Acc (&x)[Members][RUN]) {
+    typedef State_of<Acc, Reduction> State;
+    static_assert(SPREAD, "a row's lanes have 32 columns");
+    const gemmepi__formula_place &to = state.beside[Place];
+    State of_row = State::empty();
+#pragma unroll
+    for (int member = 0; member < Members; member++)
+        add_existing(of_row, x[member], at.column + member * p.n, at.valid);
+    join_row(of_row);
+    if (lane_of_row() == 0 && at.row < p.m && at.column < p.n)
+        ((State *)to.data)[at.item * to.stride + at.row * to.ld + at.column / 32] = of_row;
+}
+#endif
+
+// >>a run
+
 template <int Place, int Members, class Type, int Reduction>
 __device__ inline void store_output(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
                                     const Acc (&x)[Members][RUN]) {
     const gemmepi__formula_place &to = state.beside[Place];
-    static_assert(SPREAD || Reduction == reduction::none, "a row's lanes have 32 columns");
-    if constexpr (Reduction == reduction::none) {
+    if constexpr (Reduction == reduction::none)
 #pragma unroll
         for (int member = 0; member < Members; member++)
             store_at((Type *)to.data + at.item * to.stride + at.row * to.ld + at.column + member * p.n, at.valid, x[member]);
-    } else {
-        State_of<Acc, Reduction> of_row = State_of<Acc, Reduction>::empty();
-#pragma unroll
-        for (int member = 0; member < Members; member++)
-            add_existing(of_row, x[member], at.column + member * p.n, at.valid);
-        join_row(of_row);
-        if (lane_of_row() == 0 && at.row < p.m && at.column < p.n)
-            ((State_of<Acc, Reduction> *)to.data)[at.item * to.stride + at.row * to.ld + at.column / 32] = of_row;
-    }
+#if GEMMEPI_INSIDE_REDUCES
+    else
+        leave_state<Place, Members, Reduction>(p, state, at, x);
+#endif
 }
 
 #define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];

@@ -4,10 +4,6 @@
 #include "formula_kinds.cuh"
 #include "params.h"
 
-namespace reduction { // as a formula's table names them
-enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, column_argmax, all_sum, all_max };
-}
-
 template <class A> __device__ inline A below_all() {
     if constexpr (SAME<A, F64>)
         return -__longlong_as_double(0x7ff0000000000000);

@@ -176,24 +176,38 @@ static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmep
                                           gemmepi__matmul_plan **result);
 
 #ifndef GEMMEPI_NO_FORMULA
-/* The plan of a problem with a formula: inside a kernel, or, where that is not better or cannot be built, v and a pass over it. */
-static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
+/* The plan within whose kernel has the formula, where that is better and can be built: then step->is_inside. Else step->not_inside is why,
+   and the status is OK unless memory has run out. */
+static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
     gemmepi_context *context = plan->base.context;
     gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
-    gemmepi__problem v = gemmepi__problem_of_v(&plan->problem), inside;
+    gemmepi__problem inside;
+    gemmepi_status status;
+    step->not_inside = gemmepi__why_not_inside(context, &plan->problem, v);
+    if (step->not_inside)
+        return GEMMEPI_OK;
+    inside = gemmepi__problem_inside(&plan->problem);
+    step->slots = gemmepi__slots_of(&plan->problem);
+    status = gemmepi__build_plan(context, &inside, &plan->v);
+    step->is_inside = !status;
+    if (!status || status == GEMMEPI_OUT_OF_MEMORY)
+        return status;
+    step->not_inside = "its kernel could not be built";
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+                 "a formula is not inside a kernel, which could not be built: %s", gemmepi__error_text);
+    return GEMMEPI_OK;
+}
+
+/* The plan of a problem with a formula: inside a kernel, or v and a pass over it. */
+static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
+    gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+    gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
     gemmepi_status status = gemmepi__check_size_of_v(&v);
     memset(step, 0, sizeof *step);
     if (!status && gemmepi__wants_v(&plan->problem)) {
-        step->not_inside = gemmepi__why_not_inside(context, &plan->problem, &v);
-        if (!step->not_inside) {
-            inside = gemmepi__problem_inside(&plan->problem);
-            step->slots = gemmepi__slots_of(&plan->problem);
-            status = gemmepi__build_plan(context, &inside, &plan->v);
-            step->is_inside = !status;
-            step->not_inside = "its kernel could not be built";
-        }
-        if (step->not_inside && !step->is_inside)
-            status = gemmepi__build_plan(context, &v, &plan->v);
+        status = gemmepi__try_inside(plan, &v);
+        if (!status && !step->is_inside)
+            status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
     }
     if (!status && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
         status = gemmepi__build_behind_v(plan, &v);

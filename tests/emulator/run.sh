@@ -23,6 +23,8 @@ sample() {
 90 gpu/operands
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3
+90 gpu/formula_inside 3 3
+90 gpu/formula_inside 14 2
 90 gpu/formula_inside 2 1
 90 gpu/formula_inside 6 1
 90 gpu/formula_inside 13 2

@@ -637,6 +637,9 @@ static int plans_inside, plans_by_pass; /* on a GPU */
 
 static void count_plan(const gemmepi_plan *plan) {
     gemmepi_plan_details details;
+    char text[4000];
+    gemmepi_plan_explain(plan, text, sizeof text);
+    CHECK(!strstr(text, "could not be built"), "%s", text);
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
     *(strstr(details.kernel, "_formula") && !strstr(details.kernel, "formula_pass") ? &plans_inside
                                                                                     : &plans_by_pass) += 1;

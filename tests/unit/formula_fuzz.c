@@ -221,7 +221,7 @@ static void check_gradient(const gemmepi__formula_desc *desc) {
     freed(g);
 }
 
-/* Good ones, now and then with a field of garbage. */
+/* Good ones, now and then with a field of garbage, but for the pointers at both ends. */
 static int choose_operands(gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]) {
     static const gemmepi_dtype dtypes[] = {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_I8};
     int i, count = operands_of(text, operands);
@@ -230,7 +230,8 @@ static int choose_operands(gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]) 
             operands[i].dtype = dtypes[below((int)GEMMEPI__COUNT(dtypes))];
     if (count && one_in(12)) {
         unsigned char *bytes = (unsigned char *)&operands[below(count)] + sizeof(char *);
-        bytes[below((int)(sizeof(gemmepi_operand) - sizeof(char *)))] ^= (unsigned char)(1 << below(8));
+        bytes[below((int)(offsetof(gemmepi_operand, tensor) - sizeof(char *)))] ^=
+            (unsigned char)(1 << below(8));
     }
     return count;
 }

@@ -210,7 +210,8 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     slots.bias, slots.aux);
     gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n",
                     slots.residual, scaled);
-    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n", gemmepi__rolls_inside(problem));
+    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_INSIDE_REDUCES %d\n",
+                    gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
 }
 
 /* The formula's code, behind the defines. */
