@@ -23,14 +23,10 @@ sample() {
 90 gpu/operands
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3
-90 gpu/formula_inside 3 3
+90 gpu/formula_inside 3 2
 90 gpu/formula_inside 14 2
-90 gpu/formula_inside 2 1
-90 gpu/formula_inside 6 1
-90 gpu/formula_inside 13 2
-90 gpu/formula_inside 19 2
-90 gpu/formula_inside 22 2
-90 gpu/formula_inside 28 3
+90 gpu/formula_inside 19 1
+90 gpu/formula_inside 28 2
 75 gpu/formula_pass 6 2
 TEST_SHARE=16 90 products/formula
 TEST_SHARE=99 80 products/formula

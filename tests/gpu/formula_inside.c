@@ -342,15 +342,17 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
 }
 
 static void formulas_inside_kernels_give_what_the_host_gives(void) {
-    int cut, i;
+    int cut, i, taken, before;
     if (!device.context)
         SKIP("there is no GPU of compute capability 9.0");
     for (cut = only < 0 ? 0 : only; cut < (only < 0 ? (int)CUTS : only + 1); cut++)
-        for (i = 0; i < each; i++) {
+        for (i = taken = 0; taken < each && i < each + 4; i++) { /* some shapes do not take all */
             const formula_case *c = &cases[(cut * 5 + i) % CASES];
             int is_small = cut >= FIRST_SMALL;
+            before = runs;
             run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0);
             run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1);
+            taken += runs > before;
         }
     CHECK(runs > 0, "no shape took any of them");
     printf("   %d runs\n", runs);
