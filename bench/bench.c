@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "elementwise.c"
+#include "formulas.c"
 #include "linear.c"
 #include "products.c"
 #include "random.c"
@@ -142,7 +143,7 @@ static void print_help(void) {
     int i;
     printf(
         "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host; layers\n"
-        "by turns with their bare products and a copy; products by turns with cuBLASLt's, bare, with its own\n"
+        "by turns with their bare products and a copy; formulas with the bare product; products by turns with cuBLASLt's, bare, with its own\n"
         "epilogue and with a pass of ours. --random draws products in place of those rows, --famous has those of\n"
         "well-known models.\n");
     for (i = 0; i < COUNT(options); i++) {
@@ -173,6 +174,7 @@ static void choose_rows(void) {
     int i;
     elementwise_rows(&all);
     linear_rows(&all);
+    formula_rows(&all);
     products_rows(&all);
     for (i = 0; i < all.count; i++) {
         snprintf(text, sizeof text, "%s %s", all.rows[i].name, all.rows[i].dtype);
