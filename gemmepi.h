@@ -24160,8 +24160,8 @@ static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__probl
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* Products with a formula on a GPU, each by a plan of its own within the problem's plan. Either that has the formula inside its kernel
- (parts/inside.h), or it makes v, in workspace and the accumulator's type, for a pass to go over (parts/formula_pass.h); then it takes
- alpha, beta, C and the scales of A and B. */
+ (parts/inside.h), or it makes alpha A B, in workspace and the accumulator's type, for a pass to go over that adds beta C
+ (elementwise/formula_pass.h). */
 
 /* >>building */
 
@@ -24171,14 +24171,14 @@ static int64_t gemmepi__bytes_of_product(const gemmepi__problem *v) {
   return elements < 0 ? -1 : elements * (view->bits / 8);
 }
 
-/* The product that is v. */
+/* The product that is v but for C. */
 static gemmepi__problem gemmepi__problem_of_v(const gemmepi__problem *problem) {
   gemmepi__problem v = gemmepi__bare_problem(problem);
-  v.views[GEMMEPI__C] = problem->views[GEMMEPI__C];
-  v.views[GEMMEPI__SCALE_C] = problem->views[GEMMEPI__SCALE_C];
   v.views[GEMMEPI__D].written = 1;
   v.views[GEMMEPI__D].transposed = 0;
   v.views[GEMMEPI__D].bytes = gemmepi__bytes_of_product(&v);
+  v.views[GEMMEPI__C] = v.views[GEMMEPI__D]; /* as where none is described; no run has one */
+  v.views[GEMMEPI__C].written = 0;
   v.flags |= GEMMEPI__MAKES_V;
   v.formula = NULL;
   gemmepi__list_operands(&v);
@@ -24186,19 +24186,24 @@ static gemmepi__problem gemmepi__problem_of_v(const gemmepi__problem *problem) {
 }
 
 static gemmepi__formula_source gemmepi__v_as_source(const gemmepi__problem *problem, const gemmepi__problem *v) {
+  const gemmepi__view *c = &problem->views[GEMMEPI__C];
   gemmepi__formula_source source;
   memset(&source, 0, sizeof source);
-  source.applied = 1;
+  source.c = c->dtype;
+  source.c_ld = c->ld;
+  source.c_stride = c->batch_stride;
+  source.c_scale = c->scale != 0;
+  source.c_scale_stride = problem->views[GEMMEPI__SCALE_C].batch_stride;
   source.invariant = gemmepi__is_invariant(problem);
   source.alignment = problem->alignment;
-  source.dtype = problem->accumulator;
+  source.dtype = problem->k ? problem->accumulator : 0;
   source.ld = v->views[GEMMEPI__D].ld;
   source.batch_stride = v->views[GEMMEPI__D].batch_stride;
   return source;
 }
 
 static int gemmepi__wants_v(const gemmepi__problem *problem) {
-  return problem->formula->placed.formula->reads_value && !gemmepi__is_empty(problem);
+  return problem->formula->placed.formula->reads_value && !gemmepi__is_empty(problem) && problem->k > 0;
 }
 
 static gemmepi_status gemmepi__check_size_of_v(const gemmepi__problem *v) {
@@ -24236,6 +24241,7 @@ static const char *gemmepi__why_not_inside(const gemmepi_context *context, const
   gemmepi__problem inside;
   if (reason)
     return reason;
+  source.applied = 1; /* most runs have no C */
   inside = gemmepi__problem_inside(problem);
   if (gemmepi__is_better_inside(context, &inside, v,
     gemmepi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
@@ -24343,6 +24349,11 @@ static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan
   memset(&run, 0, sizeof run);
   run.value = parts.v;
   run.alpha = 1;
+  run.beta = arguments->beta;
+  memcpy(&run.device_beta, &arguments->device_beta, sizeof(void *));
+  run.uses_c = arguments->uses_c;
+  run.c = arguments->pointers[GEMMEPI__C];
+  run.scale_c = (const float *)arguments->pointers[GEMMEPI__SCALE_C];
   run.operands = pointers.operands;
   run.scales = pointers.scales;
   run.amax = pointers.amax;
@@ -24708,6 +24719,10 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const
     } else {
       own.pointers[GEMMEPI__D] = parts.v;
       own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+      own.pointers[GEMMEPI__C] = own.pointers[GEMMEPI__SCALE_C] = NULL; /* the pass adds it */
+      own.beta = 0;
+      own.device_beta = NULL;
+      own.uses_c = 0;
     }
     status = gemmepi__run_on_device(plan->v, &args, &own, stream);
     if (status)

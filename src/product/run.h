@@ -46,6 +46,10 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
         } else {
             own.pointers[GEMMEPI__D] = parts.v;
             own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
+            own.pointers[GEMMEPI__C] = own.pointers[GEMMEPI__SCALE_C] = NULL; /* the pass adds it */
+            own.beta = 0;
+            own.device_beta = NULL;
+            own.uses_c = 0;
         }
         status = gemmepi__run_on_device(plan->v, &args, &own, stream);
         if (status)

@@ -139,6 +139,38 @@ static void a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it(void) {
     nothing_is_left();
 }
 
+/* By the estimates for a whole GPU. */
+static void large_products_have_their_formulas_inside(void) {
+    static const struct {
+        const char *formula;
+        gemmepi_route route;
+    } cases[] = {{"d = silu(v + bias) + r", GEMMEPI_ROUTE_FUSED},
+                 {"d = silu(v + bias) + r; s = row_sum(d)", GEMMEPI_ROUTE_FUSED},
+                 {"s = row_logsumexp(v)", GEMMEPI_ROUTE_FUSED},
+                 {"d = left(v) * silu(right(v))", GEMMEPI_ROUTE_FUSED},
+                 {"d = even(v) * silu(odd(v))", GEMMEPI_ROUTE_SPLIT},
+                 {"d = left(v, 64) * silu(right(v, 64))", GEMMEPI_ROUTE_SPLIT}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi_config config = gpu_config(0);
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = formula_product(cases[i].formula);
+        gemmepi_plan_details details;
+        gemmepi_plan *plan;
+        context->multiprocessors = 132;
+        desc.m = 8192, desc.n = 3072, desc.k = 768;
+        desc.a.dtype = GEMMEPI_BF16;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == cases[i].route, "%s: %s",
+              cases[i].formula, details.route_name);
+        CHECK((details.workspace_size < 8192 * 3072) == (cases[i].route == GEMMEPI_ROUTE_FUSED),
+              "%s: %lu bytes", cases[i].formula, (unsigned long)details.workspace_size);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void without_v_there_is_no_product(void) {
     gemmepi_config config = gpu_config(0);
     gemmepi_context *context = open_fake(&config);
@@ -415,6 +447,7 @@ int main(void) {
     RUN(equal_formulas_are_one_and_take_one_plan);
     RUN(formulas_go_with_the_last_plan_that_has_them);
     RUN(a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it);
+    RUN(large_products_have_their_formulas_inside);
     RUN(without_v_there_is_no_product);
     RUN(a_refused_product_takes_another_route_within_its_formula);
     RUN(routes_that_are_left_out_make_no_v);
