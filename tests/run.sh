@@ -117,7 +117,7 @@ list() {
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
-        */fuzz | */bad_input | gpu/fused) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        */fuzz | */bad_input | gpu/fused | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
             echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$share $program $options"

@@ -341,21 +341,21 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
             drop_table(&w.operands[i]);
 }
 
-static void formulas_inside_kernels_give_what_the_host_gives(void) {
-    int cut, i, taken, before;
+static int cut;
+
+static void formulas_inside_give_what_the_host_gives(void) {
+    int i, taken = 0, before = runs;
     if (!device.context)
         SKIP("there is no GPU of compute capability 9.0");
-    for (cut = only < 0 ? 0 : only; cut < (only < 0 ? (int)CUTS : only + 1); cut++)
-        for (i = taken = 0; taken < each && i < each + 4; i++) { /* some shapes do not take all */
-            const formula_case *c = &cases[(cut * 5 + i) % CASES];
-            int is_small = cut >= FIRST_SMALL;
-            before = runs;
-            run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0);
-            run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1);
-            taken += runs > before;
-        }
-    CHECK(runs > 0, "no shape took any of them");
-    printf("   %d runs\n", runs);
+    for (i = 0; taken < each && i < each + 4; i++) { /* some shapes do not take all */
+        const formula_case *c = &cases[(cut * 5 + i) % CASES];
+        int is_small = cut >= FIRST_SMALL, runs_before = runs;
+        run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0);
+        run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1);
+        taken += runs > runs_before;
+    }
+    if (runs == before)
+        SKIP("the shape takes none of the products");
 }
 
 int main(int argc, char **argv) {
@@ -374,7 +374,13 @@ int main(int argc, char **argv) {
     if (number >= 0 && test_device_open(&device, GEMMEPI_DEVICE(number), 0) && !device.has_fused)
         test_device_close(&device), device.context = NULL;
     CHECK(test_device_open(&host, GEMMEPI_DEVICE_HOST, 0), "%s", gemmepi_last_error());
-    RUN(formulas_inside_kernels_give_what_the_host_gives);
+    for (cut = only < 0 ? 0 : only; cut < (only < 0 ? (int)CUTS : only + 1); cut++) {
+        static char name[64];
+        if (!device.context && cut > 0)
+            break; /* that there is none is said once */
+        snprintf(name, sizeof name, "formulas_inside_give_what_the_host_gives_shape_%d", cut);
+        test_run(name, formulas_inside_give_what_the_host_gives);
+    }
     test_device_close(&host);
     if (device.context)
         test_device_close(&device);
