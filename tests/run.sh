@@ -104,6 +104,9 @@ is_shared() {
 
 # list PROGRAMS...: a line for each test, a name and a command
 list() {
+    # these take the longest, a compiler at a time: first, beside all others
+    echo "compile sh tests/compile/run.sh $mode"
+    echo "windows sh tests/compile/windows.sh $mode"
     for program in "$@"; do
         name=${program#build/tests/} piece=0 options=
         [ -x "$program" ] || continue
@@ -129,8 +132,6 @@ list() {
             echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-$problems}"
         done
     fi
-    echo "compile sh tests/compile/run.sh $mode"
-    echo "windows sh tests/compile/windows.sh $mode"
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
     echo 'unit/formula_sanitized sh tests/unit/formula_sanitized.sh'

@@ -547,7 +547,7 @@ options_of() { # COMPILER STANDARD
     attempt "$1 -std=$2: layers need element-wise operations" needs_no_layers "$1" "$2"
 }
 
-# An optimiser follows values through static functions, and warns of more than it does otherwise.
+# An optimiser follows values through static functions, and warns of more than it does otherwise. In one standard of each language.
 optimised() { # COMPILER STANDARD
     [ -n "$brief" ] && return
     for options in -O2 -O3 -Os; do
@@ -641,7 +641,6 @@ for compiler in "${CC:-cc}" $others; do
     tests_of "$compiler" c99
     tests_of "$compiler" c11
     optimised "$compiler" c99
-    optimised "$compiler" c11
     long_tests_of "$compiler" c99
 done
 others='g++ clang++'
@@ -659,9 +658,7 @@ for compiler in "${CXX:-g++}" $others; do
     tests_of "$compiler" c++11
     tests_of "$compiler" c++17
     attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
-    optimised "$compiler" c++11
     optimised "$compiler" c++17
-    optimised "$compiler" c++20
     long_tests_of "$compiler" c++11
 done
 
