@@ -1232,7 +1232,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
    of its own that is larger than the cache; what takes far longer is left early, and what does not agree with the results of the route
    plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
    where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
-   that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way.
+   that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way,
+   and so has a product whose formula is inside a kernel: where it is not, the product that makes v is timed.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
    answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
@@ -19451,7 +19452,7 @@ static int gemmepi__fits_slot(const gemmepi__problem *problem, int i, int operan
      gemmepi__side_types(problem, operand) >> o->dtype & 1;
 }
 
-/* The first operand that fits, but for two. */
+/* The first operand that fits and is not `but`. */
 static int gemmepi__find_for_slot(const gemmepi__problem *problem, int operand, int members, int but) {
   const gemmepi__formula *f = problem->formula->placed.formula;
   int i;

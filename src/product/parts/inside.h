@@ -48,7 +48,7 @@ static int gemmepi__fits_slot(const gemmepi__problem *problem, int i, int operan
            gemmepi__side_types(problem, operand) >> o->dtype & 1;
 }
 
-/* The first operand that fits, but for two. */
+/* The first operand that fits and is not `but`. */
 static int gemmepi__find_for_slot(const gemmepi__problem *problem, int operand, int members, int but) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     int i;
