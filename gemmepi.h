@@ -3417,57 +3417,57 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
 
 /* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
  compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
- derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
+ cycles as gemmepi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
  monotone. */
 /* clang-format off */
 #define GEMMEPI__FORMULA_OPERATIONS(X) \
-  X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, "0", "x ? g : 0", "x ? 0 : g") \
-  X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, "0", "0", NULL) \
-  X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, "0", "0", NULL) \
-  X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, "0", "0", NULL) \
-  X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, "0", "0", NULL) \
-  X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, "0", "0", NULL) \
-  X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, "0", "0", NULL) \
-  X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, "0", "0", NULL) \
-  X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, "0", "0", NULL) \
-  X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, "g", "g", NULL) \
-  X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, "g", "-g", NULL) \
-  X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, "g * y", "g * x", NULL) \
-  X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, "g / y", "-(g * r / y)", NULL) \
-  X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, "-g", NULL, NULL) \
-  X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, "0", NULL, NULL) \
-  X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL) \
-  X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, \
+  X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, 2, "0", "x ? g : 0", "x ? 0 : g") \
+  X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, 2, "0", "0", NULL) \
+  X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, 2, "0", "0", NULL) \
+  X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, 2, "0", "0", NULL) \
+  X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, 2, "0", "0", NULL) \
+  X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, 2, "0", "0", NULL) \
+  X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, 2, "0", "0", NULL) \
+  X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, 2, "0", "0", NULL) \
+  X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, 2, "0", "0", NULL) \
+  X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, 2, "g", "g", NULL) \
+  X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, 2, "g", "-g", NULL) \
+  X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, 2, "g * y", "g * x", NULL) \
+  X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, 20, "g / y", "-(g * r / y)", NULL) \
+  X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, 2, "-g", NULL, NULL) \
+  X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, 2, "0", NULL, NULL) \
+  X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, 2, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL) \
+  X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, 2, \
     "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL) \
-  X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, \
+  X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, 2, \
     "x > y ? g : x == y ? 0.5 * g : 0", "y > x ? g : x == y ? 0.5 * g : 0", NULL) \
-  X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, "x >= y && x <= z ? g : 0", \
+  X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, 4, "x >= y && x <= z ? g : 0", \
     "x < y && y <= z ? g : 0", "x > z || y > z ? g : 0") \
-  X(EXP,     "exp",     1, 1, 9, 0, exp, "exp(x)", 2, 1, "g * r", NULL, NULL) \
-  X(EXP2,    "exp2",    1, 1, 9, 0, exp2, "exp2(x)", 2, 1, "g * r * 0.69314718055994531", NULL, NULL) \
-  X(EXPM1,   "expm1",   1, 1, 9, 0, expm1, "expm1(x)", 1, 1, "g * exp(x)", NULL, NULL) \
-  X(LOG,     "log",     1, 1, 9, 0, log, "log(x)", 1, 1, "g / x", NULL, NULL) \
-  X(LOG2,    "log2",    1, 1, 9, 0, log2, "log2(x)", 1, 1, "g * 1.4426950408889634 / x", NULL, NULL) \
-  X(LOG1P,   "log1p",   1, 1, 9, 0, log1p, "log1p(x)", 1, 1, "g / (1 + x)", NULL, NULL) \
-  X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, "y == 0 ? 0 : g * y * pow(x, y - 1)", \
+  X(EXP,     "exp",     1, 1, 9, 0, exp, "exp(x)", 2, 1, 14, "g * r", NULL, NULL) \
+  X(EXP2,    "exp2",    1, 1, 9, 0, exp2, "exp2(x)", 2, 1, 12, "g * r * 0.69314718055994531", NULL, NULL) \
+  X(EXPM1,   "expm1",   1, 1, 9, 0, expm1, "expm1(x)", 1, 1, 24, "g * exp(x)", NULL, NULL) \
+  X(LOG,     "log",     1, 1, 9, 0, log, "log(x)", 1, 1, 22, "g / x", NULL, NULL) \
+  X(LOG2,    "log2",    1, 1, 9, 0, log2, "log2(x)", 1, 1, 20, "g * 1.4426950408889634 / x", NULL, NULL) \
+  X(LOG1P,   "log1p",   1, 1, 9, 0, log1p, "log1p(x)", 1, 1, 26, "g / (1 + x)", NULL, NULL) \
+  X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, 90, "y == 0 ? 0 : g * y * pow(x, y - 1)", \
     "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL) \
-  X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, "0.5 * g / r", NULL, NULL) \
-  X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, "-0.5 * g * r / x", NULL, NULL) \
-  X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "formula_sin(x)", 2, 2, "g * cos(x)", NULL, NULL) \
-  X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "formula_cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL) \
-  X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL) \
-  X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, "0", NULL, NULL) \
-  X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, "0", NULL, NULL) \
-  X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, "g", "g * (r - x) / y", NULL) \
-  X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, "g * y", "g * x", "g") \
-  X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, "0", NULL, NULL) \
-  X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, "g", NULL, NULL) \
-  X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, "0", "0", NULL) \
-  X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, NULL, NULL, NULL) \
-  X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, NULL, NULL, NULL) \
-  X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL) \
-  X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL) \
-  X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)
+  X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, 18, "0.5 * g / r", NULL, NULL) \
+  X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, 16, "-0.5 * g * r / x", NULL, NULL) \
+  X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "formula_sin(x)", 2, 2, 44, "g * cos(x)", NULL, NULL) \
+  X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "formula_cos(x)", 2, 2, 44, "-(g * sin(x))", NULL, NULL) \
+  X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, 30, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL) \
+  X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, 8, "0", NULL, NULL) \
+  X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, 8, "0", NULL, NULL) \
+  X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, 60, "g", "g * (r - x) / y", NULL) \
+  X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, 2, "g * y", "g * x", "g") \
+  X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL) \
+  X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, 4, "g", NULL, NULL) \
+  X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, 56, "0", "0", NULL) \
+  X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
+  X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
+  X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
+  X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
+  X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
 /* clang-format on */
 
 enum {
@@ -3479,7 +3479,8 @@ enum {
 };
 
 /* The leaves of a graph come first. */
-#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, \
+  dy, dz) \
   GEMMEPI__OP_##name,
 typedef enum gemmepi__op {
   GEMMEPI__OP_NUMBER, /* node.number */
@@ -3499,6 +3500,7 @@ typedef struct gemmepi__operation_of_formula {
   double (*host)(double x);
   const char *device;
   double ulps_f32, ulps_f64;
+  int cycles;
   const char *derivatives[3];
 } gemmepi__operation_of_formula;
 
@@ -3508,8 +3510,9 @@ static double gemmepi__rsqrt(double x) {
 }
 #endif
 
-#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
-  {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, {dx, dy, dz}},
+#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, dy, \
+  dz) \
+  {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, cycles, {dx, dy, dz}},
 static const gemmepi__operation_of_formula gemmepi__formula_operations[] = {
   GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_ROW)};
 #undef GEMMEPI__OP_ROW
@@ -6043,7 +6046,7 @@ typedef struct gemmepi__formula {
   int32_t
     has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
   int32_t reads_value, uses_uniform;
-  int32_t is_short; /* activations take their short form: 16 bits at most come of each */
+  int32_t is_short; /* what has a short form takes it: 16 bits at most come of each */
   uint32_t indices; /* bits of the GEMMEPI__INDEX_ that are read */
   int32_t
     exchanged; /* 1: of column-major order: kinds, indices and reductions are those of the row-major problem, but uniform
@@ -6075,6 +6078,13 @@ static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const g
      gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
 }
 
+/* Whether a quotient is made with the reciprocal of its divisor, a number: where results are short, of less work and a rounding more. */
+static int gemmepi__divides_by_number(const gemmepi__formula *formula, const gemmepi__node *node) {
+  const gemmepi__node *divisor = node->op == GEMMEPI__OP_DIV ? &formula->nodes[node->args[1]] : NULL;
+  double size = divisor && divisor->op == GEMMEPI__OP_NUMBER ? fabs(divisor->number) : 0;
+  return formula->is_short && size > 1e-37 && size < 1e37;
+}
+
 /* >>from the graph */
 
 /* 1 for each node that an output needs. */
@@ -6090,7 +6100,13 @@ static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {
         live[graph->nodes[i].args[a]] = 1;
 }
 
-/* Whether all that comes of each activation has 16 bits at most, which is no reduction's sum. */
+/* What has a short form of less work: activations, and quotients by a number, made with its reciprocal. */
+static int gemmepi__has_short_form(const gemmepi__graph *graph, const gemmepi__node *node) {
+  return node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE ||
+     (node->op == GEMMEPI__OP_DIV && graph->nodes[node->args[1]].op == GEMMEPI__OP_NUMBER);
+}
+
+/* Whether all that comes of each of these has 16 bits at most, which is no reduction's sum. */
 static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live, const gemmepi__formula *formula) {
   uint8_t exact[GEMMEPI__GRAPH_NODES] = {0};
   int i, a;
@@ -6103,7 +6119,7 @@ static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live, c
   for (i = graph->count - 1; i >= 0; i--) {
     if (!exact[i] || !live[i])
       continue;
-    if (graph->nodes[i].op == GEMMEPI__OP_ACTIVATE || graph->nodes[i].op == GEMMEPI__OP_DERIVE)
+    if (gemmepi__has_short_form(graph, &graph->nodes[i]))
       return 0;
     for (a = 0; a < 3; a++)
       if (graph->nodes[i].args[a] >= 0)
@@ -6513,8 +6529,25 @@ static void gemmepi__emit_template(const gemmepi__emitter *e, const gemmepi__nod
   }
 }
 
+/* Whether it is v, or v and something that is not FULL, as a bias: v is a sum of products, whose error hides that of a shorter form. */
+static int gemmepi__is_sum_of_products(const gemmepi__formula *f, int number) {
+  const gemmepi__node *node = &f->nodes[number];
+  int i;
+  if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+    return gemmepi__is_sum_of_products(f, node->args[0]);
+  for (i = 0; i < 2 && node->op == GEMMEPI__OP_ADD; i++) {
+    const gemmepi__node *added = &f->nodes[node->args[i]];
+    if ((added->op == GEMMEPI__OP_NUMBER ||
+      (added->op == GEMMEPI__OP_OPERAND && f->operands[added->place].kind != GEMMEPI_FULL)) &&
+      gemmepi__is_sum_of_products(f, node->args[1 - i]))
+      return 1;
+  }
+  return node->op == GEMMEPI__OP_VALUE;
+}
+
 static void gemmepi__emit_activation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
-  gemmepi__append(e->out, "%s(%s, ", node->op == GEMMEPI__OP_ACTIVATE ? "FORMULA_ACTIVATE" : "FORMULA_DERIVE",
+  gemmepi__append(e->out, "%s(%s, ", node->op == GEMMEPI__OP_DERIVE                           ? "FORMULA_DERIVE"
+    : gemmepi__is_sum_of_products(e->formula, node->args[0]) ? "FORMULA_ACTIVATE_SUM" : "FORMULA_ACTIVATE",
     gemmepi__activations[node->place].name);
   gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
   gemmepi__append(e->out, ", ");
@@ -6539,8 +6572,16 @@ static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node
     : ", in.column[%d], in.row, in.item))", member);
 }
 
+static void gemmepi__emit_quotient(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+  gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
+  gemmepi__append(e->out, " * ");
+  gemmepi__emit_number(e, 1 / (double)(float)e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
+}
+
 static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
-  if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+  if (gemmepi__divides_by_number(e->formula, node))
+    gemmepi__emit_quotient(e, node, member);
+  else if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
     gemmepi__emit_activation(e, node, member);
   else if (node->op == GEMMEPI__OP_UNIFORM)
     gemmepi__emit_uniform(e, node, member);
@@ -6653,7 +6694,8 @@ static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *fo
   e.is_whole = formula->accumulator == GEMMEPI_I32;
   gemmepi__emit_table(&e);
   gemmepi__append(out, "#ifndef FORMULA_ACTIVATE\n#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
-    "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n");
+    "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n"
+    "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
   gemmepi__emit_inputs(&e);
   gemmepi__append(out, "struct Formula_out {\n");
   gemmepi__emit_outputs(&e, 0);
@@ -6832,8 +6874,8 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
   if (p->is_short)
     units = gemmepi__short_units(code, is_derivative, size);
-  if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
-    moved += 8 * p->unit * size;
+  if (p->is_short && !is_derivative) /* of sums tails end at 1e-36 */
+    moved += (code == GEMMEPI_GELU_ERF ? 8 * p->unit * size : 0) + (x.value < 0 ? 1e-36 : 0);
   return gemmepi__estimated(value, moved + gemmepi__rounding(p, terms, units) + (value == 0 && x.value != 0 ? p->smallest : 0));
 }
 
@@ -6978,6 +7020,12 @@ static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *
   return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
 }
 
+/* x times the reciprocal of a number, which is rounded, too. */
+static gemmepi__estimate gemmepi__estimate_quotient(const gemmepi__precision *p, gemmepi__estimate x, double number) {
+  double value = x.value / number;
+  return gemmepi__estimated(value, x.bound / fabs(number) + gemmepi__rounding(p, value, 2.001));
+}
+
 static gemmepi__estimate gemmepi__estimate_order(int op, gemmepi__estimate x, gemmepi__estimate y, gemmepi__estimate z) {
   double bound = gemmepi__larger(x.bound, y.bound);
   if (op == GEMMEPI__OP_MIN)
@@ -7120,6 +7168,8 @@ static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *
   case GEMMEPI__OP_CLAMP:
     return gemmepi__estimate_order(n->op, x, y, z);
   default:
+    if (gemmepi__divides_by_number(e->formula, n))
+      return gemmepi__estimate_quotient(&e->precision, x, y.value);
     if (n->op <= GEMMEPI__OP_GE)
       return gemmepi__estimate_comparison(n->op, x, y);
     if (gemmepi__operation_of(n->op)->host)
@@ -13402,18 +13452,22 @@ static const gemmepi__source gemmepi__sources[] = {
 {"epilogue_fragment.cuh",
 {
 "#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2)\nif(ALIGNED&&valid>place(i+1))\nread.at[i/2]= *reinterpret_cast<const Words<T,2> *>(from+place(i));\nelse if(!(ALIGNED&&WHOLE))\nread.at[i/2]=words_of(read_elements<2>(from+place(i),valid-place(i)));\n}else{\n"
-"read.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>DEVICE void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i+1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\ntemplate<class T>DEVICE void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nRun<T,2>pair={run.at[i],run.at[i+1]};\nif(ALIGNED&&valid>place(i+1)){\n*reinterpret_cast<Words<T,2> *>(to+place(i))=words_of(pair);\n}else{\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i+1))\nto[place(i+1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\nDEVICE void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\n"
-"to_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\nDEVICE void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\n!GEMMEPI_INVARIANT&&LOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>DEVICE u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\n"
-"DEVICE void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n#pragma unroll\nfor(int i=0;i<4;i+=2){\nasm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\nDEVICE bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\nDEVICE Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
+"read.at[0]=read_run<ALIGNED>(from,valid);\n}\nreturn read;\n}\ntemplate<class T>DEVICE void to_accs(const Read<T> &read,Acc(&values)[RUN]){\nif constexpr(SPREAD){\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nAcc two[2];\nwords_to_acc(read.at[i/2],two);\nvalues[i]=two[0];\nvalues[i+1]=two[1];\n}\n}else{\nrun_to_acc(run_of(read.at[0]),values);\n}\n}\n\n\n\ntemplate<class T>DEVICE Words<T>trade_pairs(const Words<T> &pairs){\nu32 of_first=pairs.at[0],of_second=pairs.at[1];\nbool is_odd=lane_of_row()%2,is_upper=lane_of_row()/2;\nu32 kept=is_upper?of_second:of_first,other=__shfl_xor_sync(0xffffffff,is_upper?of_first:of_second,IN_ROW);\nu32 lower=is_upper?other:kept,upper=is_upper?kept:other;\nu32 evens=(lower&0xffff)|upper<<16,odds=lower>>16|(upper&0xffff0000);\nu32 traded=__shfl_xor_sync(0xffffffff,is_odd?evens:odds,1);\nu32 of_even=is_odd?traded:evens,of_odd=is_odd?odds:traded;\nWords<T>eight;\neight.at[0]=(of_even&0xffff)|of_odd<<16;\neight.at[1]=of_even>>16|(of_odd&0xffff0000);\n"
+"return eight;\n}\n\ntemplate<class T>DEVICE void store_at(T*to,int valid,const Acc(&values)[RUN]){\nif constexpr(SPREAD&&ALIGNED&&WHOLE&&sizeof(T)==1){\nWords<T>eight=trade_pairs(words_of(run_from_acc<T>(values)));\nif(valid>6*lane_of_row())\n*reinterpret_cast<Words<T> *>(to+6*lane_of_row())=eight;\n}else if constexpr(SPREAD){\nRun<T>run=run_from_acc<T>(values);\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nRun<T,2>pair={run.at[i],run.at[i+1]};\nif(ALIGNED&&valid>place(i+1)){\n*reinterpret_cast<Words<T,2> *>(to+place(i))=words_of(pair);\n}else if(!(ALIGNED&&WHOLE)){\nif(valid>place(i))\nto[place(i)]=pair.at[0];\nif(valid>place(i+1))\nto[place(i+1)]=pair.at[1];\n}\n}\n}else{\nstore_run<ALIGNED>(to,valid,values);\n}\n}\n\ntemplate<class T>\nDEVICE void load(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,int valid,\nAcc(&values)[RUN]){\nto_accs(read((const T*)x.data+offset(x,item,row,column),valid),values);\n}\n\n\n"
+"DEVICE void keep_largest_of_run(const Acc(&v)[RUN],int valid,Magnitude&largest){\nAcc existing[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nexisting[i]=place(i)<valid?v[i]:Acc(0);\nkeep_largest(existing,RUN,largest);\n}\n\n\n\nstruct Saved{\nRead<GEMMEPI_AUX_TYPE>runs[HALVES_SAVED];\nu32 mask;\n};\n\n\nconstexpr bool LOOKS_NEAR=\n!GEMMEPI_INVARIANT&&LOADS_AUX&&sizeof(GEMMEPI_AUX_TYPE)==2&&HAS_NEAR_DERIVATIVE<ACTIVATION> &&SAME<Acc,F32> && !GATED&& !UPSTREAM&& !HAS_RESIDUAL&& !SCALES_AUX;\n\ntemplate<class T>DEVICE u32 pair_of(float x){\nu32 bits=__float_as_uint(x),of_f16=(bits>>16&0x8000)|(((bits&0x7fffffff)>>13)-(112<<10));\nreturn(SAME<T,BF16> ?bits>>16:of_f16)*0x10001u;\n}\n\n\nconstexpr bool NEAR_ENDS=HAS_NEAR_END<ACTIVATION> &&SAME<GEMMEPI_AUX_TYPE,BF16>;\nstruct Near{\nu32 low=pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>),high=pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);\n\nDEVICE void take_in(const Read<GEMMEPI_AUX_TYPE> &read){\nu32 words[4];\nmemcpy(words,&read,sizeof words);\n"
+"#pragma unroll\nfor(int i=0;i<4;i+=2){\n",
+"asm(\"{\\n.reg .b32 most;\\nmax.u16x2 most, %0, %1;\\nmax.u16x2 %0, most, %2;\\n}\"\n: \"+r\"(low)\n: \"r\"(words[i]),\"r\"(words[i+1]));\nif(NEAR_ENDS)\nasm(\"{\\n.reg .b32 most;\\nmax.s16x2 most, %0, %1;\\nmax.s16x2 %0, most, %2;\\n}\"\n: \"+r\"(high)\n: \"r\"(words[i]),\"r\"(words[i+1]));\n}\n}\nDEVICE bool has_all()const{\nNear none;\nreturn low==none.low&&high==none.high;\n}\n};\n\n\nstruct Of_columns{\nRead<GEMMEPI_BIAS_TYPE>bias[HALVES_IN];\n};\nDEVICE Of_columns load_columns(const gemmepi__epilogue_params&p,long long item,long long column,int valid){\nOf_columns of;\nif(HAS_BIAS)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nof.bias[half]=\nread((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column+half*p.n),valid);\nreturn of;\n}\n"}},
 {"epilogue_inside.cuh",
 {
 "#line 1 \"src/kernels/epilogue_inside.cuh\"\n\n\n\n\n\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n#include \"formula_kinds.cuh\"\n#if GEMMEPI_INSIDE_REDUCES\n#include \"formula_reduce.cuh\"\n#endif\n\n\ntemplate<class Type>DEVICE auto taken(){\nif constexpr(SAME<Type,I32> ||SAME<Type,I64>)\nreturn Type();\nelse\nreturn Acc();\n}\ntemplate<class Type>using Taken=decltype(taken<Type>());\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\ntemplate<class Type>DEVICE void take_one(const Type*from,bool exists,Taken<Type>(&x)[RUN]){\nTaken<Type>one=0;\nif(exists){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\n"
 "one=to_acc<Acc>(*from);\nelse\none= *from;\n}\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<int Place,int Kind,class Type>\nDEVICE void load_operand(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,Taken<Type>(&x)[RUN]){\nconst gemmepi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type>(state.loaded_residual[member]),x);\nelse\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}else if constexpr(Kind==kind::NUMBER){\nAcc number=from_acc<Acc>(from.number);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
-"x[i]=number;\n}else if constexpr(Kind==kind::SCALAR){\ntake_one(data,true,x);\n}else if constexpr(Kind==kind::PER_ROW){\ntake_one(data+at.row,at.valid>0,x);\n}else{\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n#if GEMMEPI_INSIDE_REDUCES\n\n\n\ntemplate<class S>DEVICE void join_row(S&state){\nstate.join(from_lane(state,1));\nstate.join(from_lane(state,IN_ROW));\n}\ntemplate<class A>DEVICE void join_row(Logsumexp<A> &state){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_row(all);\njoined.most=all.at;\njoined.sum=state.sum*exp(state.most-joined.shift());\njoined.sum+=from_lane(joined.sum,1);\njoined.sum+=from_lane(joined.sum,IN_ROW);\nstate=joined;\n}\n\n\ntemplate<class S>DEVICE void add_existing(S&state,const Acc(&x)[RUN],long long first,int valid){\nif constexpr(SAME<S,Argmax<Acc>>){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
-"if(place(i)<valid)\nstate.add(x[i],first+place(i));\n}else{\nAcc all[RUN];\nlong long columns[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nall[i]=place(i)<valid?x[i]:SAME<S,Sum<Acc>> ?Acc(0):below_all<Acc>();\ncolumns[i]=0;\n}\nstate.add_run(all,columns,RUN);\n}\n}\n\ntemplate<int Place,int Members,int Reduction>\nDEVICE void leave_state(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\ntypedef State_of<Acc,Reduction>State;\nstatic_assert(SPREAD,\"a row's lanes have 32 columns\");\nconst gemmepi__formula_place&to=state.beside[Place];\nState of_row=State::empty();\n#pragma unroll\nfor(int member=0;member<Members;member++)\nadd_existing(of_row,x[member],at.column+member*p.n,at.valid);\njoin_row(of_row);\nif(lane_of_row()==0&&at.row<p.m&&at.column<p.n)\n((State*)to.data)[at.item*to.stride +at.row*to.ld+at.column/32]=of_row;\n}\n#endif\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\n",
-"DEVICE void store_output(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\nconst gemmepi__formula_place&to=state.beside[Place];\nif constexpr(Reduction==reduction::none)\n#pragma unroll\nfor(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+at.column+member*p.n,at.valid,x[member]);\n#if GEMMEPI_INSIDE_REDUCES\nelse\nleave_state<Place,Members,Reduction>(p,state,at,x);\n#endif\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n"
-"#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\nDEVICE void compute_element(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Operand_runs&runs,int i,\nAcc(&v)[HALVES][RUN],Output_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)(at.column+place(i)+member*p.n);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\nformula(in,out);\n#if FORMULA_RESULT\n"
-"for(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,type>(p,state,of,saved,at,member,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\n(void)runs,(void)outputs;\nFORMULA_INPUTS(INSIDE_LOAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,at,runs,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
+"x[i]=number;\n}else if constexpr(Kind==kind::SCALAR){\ntake_one(data,true,x);\n}else if constexpr(Kind==kind::PER_ROW){\ntake_one(data+at.row,at.valid>0,x);\n}else{\ntake_run(data+at.row*from.ld+at.column+member*p.n,at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n#if GEMMEPI_INSIDE_REDUCES\n\n\n\nDEVICE Acc sum_of_row(Acc x){\nx+=from_lane(x,1);\nreturn x+from_lane(x,IN_ROW);\n}\nDEVICE Acc largest_of_row(Acc x){\nx=larger_or_nan(x,from_lane(x,1));\nreturn larger_or_nan(x,from_lane(x,IN_ROW));\n}\n\n\ntemplate<class State,int N>DEVICE State state_of_row(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<State,Argmax<Acc>>){\nState state=State::empty();\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\nstate.add(x[i],columns[i]);\nstate.join(from_lane(state,1));\nstate.join(from_lane(state,IN_ROW));\nreturn state;\n}else if constexpr(SAME<State,Sum<Acc>>){\n"
+"return{(double)sum_of_row(sum_of_pairs(x))};\n}else if constexpr(SAME<State,Max<Acc>>){\nreturn{largest_of_row(largest_of_pairs(x))};\n}else{\nState state={largest_of_row(largest_of_pairs(x)),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-state.shift());\nstate.sum=sum_of_row(sum_of_pairs(powers));\nreturn state;\n}\n}\n\ntemplate<int Place,int Members,int Reduction>\nDEVICE void leave_state(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\ntypedef State_of<Acc,Reduction>State;\nstatic_assert(SPREAD,\"a row's lanes have 32 columns\");\nconst gemmepi__formula_place&to=state.beside[Place];\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<State,Sum<Acc>> ?Acc(0):below_all<Acc>();\n"
+"columns[i]=exists?at.column+place(i%RUN)+i/RUN*p.n: -1;\n}\n",
+"State of_row=state_of_row<State>(there,columns);\nif(lane_of_row()==0&&at.row<p.m&&at.column<p.n)\n((State*)to.data)[at.item*to.stride +at.row*to.ld+at.column/32]=of_row;\n}\n#endif\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void store_output(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN]){\nconst gemmepi__formula_place&to=state.beside[Place];\nif constexpr(Reduction==reduction::none)\n#pragma unroll\nfor(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+at.column+member*p.n,at.valid,x[member]);\n#if GEMMEPI_INSIDE_REDUCES\nelse\nleave_state<Place,Members,Reduction>(p,state,at,x);\n#endif\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n"
+"#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\nDEVICE void compute_element(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Operand_runs&runs,int i,\nAcc(&v)[HALVES][RUN],Output_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\n"
+"for(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(at.column+place(i/2*2)+member*p.n);\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,type>(p,state,of,saved,at,member,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name);\n"
+"DEVICE void apply_formula(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\n(void)runs,(void)outputs;\nFORMULA_INPUTS(INSIDE_LOAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,at,runs,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\n"
@@ -13576,12 +13630,13 @@ static const gemmepi__source gemmepi__sources[] = {
 "if(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
-"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\nreturn other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\n"
-"template<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA left[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nleft[i]=i<valid?x[i]:A(0);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nat+=(double)left[0];\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=at!=at||at>other.at?at:other.at;\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\njoin({i<valid?x[i]:below_all<A>()});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n"
-"__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=mine!=mine||mine>its?mine:its;\nsum=sum*exp(mine -shift())+other.sum*exp(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>of_run=Max<A>::empty();\nof_run.add_run(x,columns,valid);\nLogsumexp run={of_run.at,0};\n#pragma unroll\nfor(int i=0;i<N;i++)\nrun.sum+=i<valid?exp(x[i]-run.shift()):A(0);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exp(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n"
-"__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\nreturn(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\n"
-"else if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\n",
-"return Logsumexp<A>();\nelse\nreturn Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
+"#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
+"return other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A,int N>DEVICE A sum_of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nreturn left[0];\n}\ntemplate<class A,int N>DEVICE A largest_of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]=larger_or_nan(left[i],left[i+half]);\nreturn left[0];\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\n#pragma unroll\n"
+"for(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:A(0);\nat+=(double)sum_of_pairs(there);\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=larger_or_nan(at,other.at);\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:below_all<A>();\njoin({largest_of_pairs(there)});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=larger_or_nan(mine,its);\n"
+"sum=sum*exponential_below(mine -shift())+other.sum*exponential_below(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>all=Max<A>::empty();\nall.add_run(x,columns,valid);\nLogsumexp run={all.at,0};\nA there[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?exponential_below(x[i]-run.shift()):A(0);\nrun.sum=sum_of_pairs(there);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exponential_below(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\n"
+"return{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\n",
+"return(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\n"
+"return Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"formula_run.cuh",
 {
 "#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gemmepi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gemmepi__strided_formula_params Params;\nDEVICE const gemmepi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\n#pragma unroll\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gemmepi__formula_pass_params Params;\n"
@@ -13596,9 +13651,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {"trig.cuh",
 {
 "#line 1 \"src/kernels/trig.cuh\"\n\n\n\n\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
-"u64 low=(u64)m*bits_of_two_over_pi(at+64),middle=(u64)m*bits_of_two_over_pi(at+32)+(low>>32);\nu32 high=m*bits_of_two_over_pi(at)+(u32)(middle>>32);\nlong long rest=(long long)((u64)high<<34|(u64)(u32)middle<<2|(u32)low>>30);\nquarters=(int)(high>>30)+(rest<0);\nreturn(float)((double)rest*8.515303950216386e-20);\n}\nDEVICE float rest_of_turn(float x,int&quarters){\nfloat n=rintf(x*0.636619747f),r=fmaf(n,-1.57079637f,x);\nquarters=(int)n;\nr=fmaf(n,4.37113883e-8f,r);\nr=fmaf(n,1.71512451e-15f,r);\nif(x>1e5f)\nr=x-x==0?rest_of_far(x,quarters):x-x;\nreturn r;\n}\n\nDEVICE double rest_of_far(double x,int&quarters){\nu64 bits=(u64)__double_as_longlong(x),m=(bits&0xfffffffffffffull)|0x10000000000000ull,part[3];\nint at=(int)(bits>>52)-1075-2+64;\n#pragma unroll\nfor(int i=0;i<3;i++)\npart[i]=(u64)bits_of_two_over_pi(at+64*i)<<32|bits_of_two_over_pi(at+64*i+32);\nu64 carried=__umul64hi(m,part[2]),low=m*part[1]+carried;\nu64 high=m*part[0]+__umul64hi(m,part[1])+(low<carried);\n"
-"long long rest=(long long)(high<<2|low>>62);\nquarters=(int)(high>>62)+(rest<0);\ndouble most=(double)(rest& ~0x7ffll),least=(double)(rest&0x7ff)+(double)(low<<2)*5.421010862427522e-20;\nreturn fma(most,8.515303950216386e-20,fma(least,8.515303950216386e-20,most*3.319411800407449e-36));\n}\nDEVICE double rest_of_turn(double x,int&quarters){\ndouble n=rint(x*0.6366197723675814),r=fma(n,-1.5707963267948966,x);\nquarters=(int)n;\nr=fma(n,-6.123233995736766e-17,r);\nr=fma(n,1.4973849048591698e-33,r);\nif(x>1e9)\nr=x-x==0?rest_of_far(x,quarters):x-x;\nreturn r;\n}\n\n\nDEVICE float wave_of_rest(float r,bool is_cosine){\nfloat z=r*r,of_z=is_cosine?2.454789137e-5f: -1.958784123e-4f;\nof_z=fmaf(of_z,z,is_cosine? -1.388830249e-3f:8.332747966e-3f);\nof_z=fmaf(of_z,z,is_cosine?4.166666418e-2f: -1.666666418e-1f);\nreturn fmaf((is_cosine?z:r)*z,of_z,is_cosine?fmaf(z,-0.5f,1):r);\n}\nDEVICE double wave_of_rest(double r,bool is_cosine){\n"
-"double z=r*r,of_z=is_cosine? -1.1382614868556325e-11:1.5918101230274120e-10;\nof_z=fma(of_z,z,is_cosine?2.0876146024689747e-9: -2.5051131455427946e-8);\nof_z=fma(of_z,z,is_cosine? -2.7557317270560326e-7:2.7557316100683029e-6);\nof_z=fma(of_z,z,is_cosine?2.4801587298763433e-5: -1.9841269836754971e-4);\nof_z=fma(of_z,z,is_cosine? -1.3888888888887395e-3:8.3333333333309462e-3);\nof_z=fma(of_z,z,is_cosine?4.1666666666666664e-2: -1.6666666666666666e-1);\nreturn fma((is_cosine?z:r)*z,of_z,is_cosine?fma(z,-0.5,1.0):r);\n}\n\n\ntemplate<class A>DEVICE A formula_sin(A x){\nint quarters;\nA r=rest_of_turn(x<0? -x:x,quarters),wave=wave_of_rest(r,quarters&1);\nwave=quarters&2? -wave:wave;\nreturn x<0? -wave:x==0?x:wave;\n}\ntemplate<class A>DEVICE A formula_cos(A x){\nint quarters;\nA r=rest_of_turn(x<0? -x:x,quarters),wave=wave_of_rest(r,!(quarters&1));\nreturn(quarters+1)&2? -wave:wave;\n}\n"}},
+"u64 low=(u64)m*bits_of_two_over_pi(at+64),middle=(u64)m*bits_of_two_over_pi(at+32)+(low>>32);\nu32 high=m*bits_of_two_over_pi(at)+(u32)(middle>>32);\nlong long rest=(long long)((u64)high<<34|(u64)(u32)middle<<2|(u32)low>>30);\nquarters=(int)(high>>30)+(rest<0);\nreturn(float)((double)rest*8.515303950216386e-20);\n}\nDEVICE double rest_of_far(double x,int&quarters);\n\n\ntemplate<class A>DEVICE A signed_rest_of_far(A x,int&quarters){\nA rest=x-x;\nif(rest==0){\nrest=rest_of_far(fabs(x),quarters);\nrest=x<0? -rest:rest;\nquarters=x<0? -quarters:quarters;\n}\nreturn rest;\n}\n\n\nDEVICE float rest_of_turn(float x,int&quarters){\nfloat shifted=fmaf(x,0.636619747f,12582912),n=shifted-12582912,r=fmaf(n,-1.57079637f,x);\nquarters=(int)__float_as_uint(shifted);\nr=fmaf(n,4.37113883e-8f,r);\nr=fmaf(n,1.71512451e-15f,r);\nif(fabs(x)>1e5f)\nr=signed_rest_of_far(x,quarters);\nreturn r;\n}\n\nDEVICE double rest_of_far(double x,int&quarters){\n"
+"u64 bits=(u64)__double_as_longlong(x),m=(bits&0xfffffffffffffull)|0x10000000000000ull,part[3];\nint at=(int)(bits>>52)-1075-2+64;\n#pragma unroll\nfor(int i=0;i<3;i++)\npart[i]=(u64)bits_of_two_over_pi(at+64*i)<<32|bits_of_two_over_pi(at+64*i+32);\nu64 carried=__umul64hi(m,part[2]),low=m*part[1]+carried;\nu64 high=m*part[0]+__umul64hi(m,part[1])+(low<carried);\nlong long rest=(long long)(high<<2|low>>62);\nquarters=(int)(high>>62)+(rest<0);\ndouble most=(double)(rest& ~0x7ffll),least=(double)(rest&0x7ff)+(double)(low<<2)*5.421010862427522e-20;\nreturn fma(most,8.515303950216386e-20,fma(least,8.515303950216386e-20,most*3.319411800407449e-36));\n}\nDEVICE double rest_of_turn(double x,int&quarters){\ndouble n=rint(x*0.6366197723675814),r=fma(n,-1.5707963267948966,x);\nquarters=(int)n;\nr=fma(n,-6.123233995736766e-17,r);\nr=fma(n,1.4973849048591698e-33,r);\nif(fabs(x)>1e9)\nr=signed_rest_of_far(x,quarters);\nreturn r;\n}\n\n\nDEVICE float wave_of_rest(float r,bool is_cosine){\n"
+"float z=r*r,of_z=is_cosine?2.454789137e-5f: -1.958784123e-4f;\nof_z=fmaf(of_z,z,is_cosine? -1.388830249e-3f:8.332747966e-3f);\nof_z=fmaf(of_z,z,is_cosine?4.166666418e-2f: -1.666666418e-1f);\nreturn fmaf((is_cosine?z:r)*z,of_z,is_cosine?fmaf(z,-0.5f,1):r);\n}\nDEVICE double wave_of_rest(double r,bool is_cosine){\ndouble z=r*r,of_z=is_cosine? -1.1382614868556325e-11:1.5918101230274120e-10;\nof_z=fma(of_z,z,is_cosine?2.0876146024689747e-9: -2.5051131455427946e-8);\nof_z=fma(of_z,z,is_cosine? -2.7557317270560326e-7:2.7557316100683029e-6);\nof_z=fma(of_z,z,is_cosine?2.4801587298763433e-5: -1.9841269836754971e-4);\nof_z=fma(of_z,z,is_cosine? -1.3888888888887395e-3:8.3333333333309462e-3);\nof_z=fma(of_z,z,is_cosine?4.1666666666666664e-2: -1.6666666666666666e-1);\nreturn fma((is_cosine?z:r)*z,of_z,is_cosine?fma(z,-0.5,1.0):r);\n}\n\n\ntemplate<class A>DEVICE A formula_sin(A x){\nint quarters;\nA r=rest_of_turn(x,quarters),wave=wave_of_rest(r,quarters&1);\nwave=quarters&2? -wave:wave;\n"
+"return x==0?x:wave;\n}\ntemplate<class A>DEVICE A formula_cos(A x){\nint quarters;\nA r=rest_of_turn(x,quarters),wave=wave_of_rest(r,!(quarters&1));\n",
+"return(quarters+1)&2? -wave:wave;\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM80
 {"gemm_sm80.cu",
@@ -19524,7 +19581,7 @@ static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
   return reason;
 }
 
-/* Cycles of a thread for an element, roughly: those of its operations and of operands that come from memory. */
+/* Cycles of a warpgroup for an element in each of its threads, roughly: of the operations, and of operands that come from memory. */
 static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
   const gemmepi__formula *f = problem->formula->placed.formula;
   gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -19534,9 +19591,11 @@ static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
     if (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
       cycles += gemmepi__activations[f->nodes[i].place].cycles;
     else if (f->nodes[i].op >= GEMMEPI__LEAVES)
-      cycles += 2;
+      cycles += gemmepi__operation_of(f->nodes[i].op)->cycles;
   for (i = 0; i < f->operand_count; i++)
-    if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux && i != slots.residual)
+    if (gemmepi__is_reduced(&f->operands[i]))
+      cycles += gemmepi__op_of(&f->operands[i]) == GEMMEPI__REDUCE_LOGSUMEXP ? 24 : 10;
+    else if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux && i != slots.residual)
       cycles += 20 * f->operands[i].members;
   return cycles;
 }
@@ -19586,8 +19645,11 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem, int (*is_
 
 /* >>text */
 
-/* Whether ptxas would lack registers in the kernel for Hopper, which has an epilogue's instructions once for each box of columns: random
- numbers, long formulas, and such with matrices straight from memory. */
+/* Measured on an H100: sin in all boxes' instructions takes twice the time. */
+#define GEMMEPI__UNROLLED_CYCLES 40
+
+/* Whether the kernel for Hopper has the formula's instructions once, not once for each box of columns: so many would not stay in its cache,
+ or, of long formulas and such with matrices straight from memory, ptxas would lack registers. */
 static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
   const gemmepi__formula *f = problem->formula->placed.formula;
   gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -19595,7 +19657,8 @@ static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
   for (i = 0; i < f->operand_count; i++)
     direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
         i != slots.residual;
-  return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+  return gemmepi__inside_cycles(problem) > GEMMEPI__UNROLLED_CYCLES || f->node_count > 24 || direct > 1 ||
+     (direct && f->operand_count > 3) ||
      (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
@@ -19612,6 +19675,7 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
   gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", slots.residual, scaled);
   gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_INSIDE_REDUCES %d\n",
     gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
+  gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__STATE_COLUMNS == 0);
 }
 
 /* The formula's code, behind the defines. */
@@ -19622,6 +19686,7 @@ static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__prob
   gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
     gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
   gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+    "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
     "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
   gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
   gemmepi__emit_formula(text, f);

@@ -80,7 +80,7 @@ if [ "$mode" = test-all ]; then
     has_gpu && seconds=14000
 else
     share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= random= seconds=400
-    has_gpu && share=16 pieces=32 fused='1 -1 2' random=60 seconds=3000
+    has_gpu && share=16 pieces=32 fused='1 -1 1' random=60 seconds=3000
 fi
 
 if [ -n "$say" ]; then
@@ -97,16 +97,26 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | gpu/fused | gpu/pytorch* | compile | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | gpu/fused | gpu/pytorch* | compile* | windows) return 0 ;;
     *) return 1 ;;
     esac
+}
+
+# scripts NAME MOST COMMAND: a script in so many pieces at most
+scripts() {
+    piece=0 of=$((pieces > $2 ? $2 : pieces))
+    while [ $piece -lt "$of" ]; do
+        echo "$1/$piece/$of env TEST_PART=$piece/$of $3"
+        piece=$((piece + 1))
+    done
 }
 
 # list PROGRAMS...: a line for each test, a name and a command
 list() {
     # these take the longest, a compiler at a time: first, beside all others
-    echo "compile sh tests/compile/run.sh $mode"
+    scripts compile 4 "sh tests/compile/run.sh $mode"
     echo "windows sh tests/compile/windows.sh $mode"
+    [ -n "$REST" ] || scripts docs 8 'sh tests/docs/run.sh'
     for program in "$@"; do
         name=${program#build/tests/} piece=0 options=
         [ -x "$program" ] || continue
@@ -137,7 +147,6 @@ list() {
     echo 'unit/formula_sanitized sh tests/unit/formula_sanitized.sh'
     echo 'programs sh tests/programs.sh'
     echo 'parallel sh tests/parallel.sh'
-    echo 'docs sh tests/docs/run.sh'
     echo 'cmake sh tests/compile/cmake.sh'
     echo 'install sh tests/install.sh'
 }

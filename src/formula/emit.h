@@ -120,9 +120,27 @@ static void gemmepi__emit_template(const gemmepi__emitter *e, const gemmepi__nod
     }
 }
 
+/* Whether it is v, or v and something that is not FULL, as a bias: v is a sum of products, whose error hides that of a shorter form. */
+static int gemmepi__is_sum_of_products(const gemmepi__formula *f, int number) {
+    const gemmepi__node *node = &f->nodes[number];
+    int i;
+    if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
+        return gemmepi__is_sum_of_products(f, node->args[0]);
+    for (i = 0; i < 2 && node->op == GEMMEPI__OP_ADD; i++) {
+        const gemmepi__node *added = &f->nodes[node->args[i]];
+        if ((added->op == GEMMEPI__OP_NUMBER ||
+             (added->op == GEMMEPI__OP_OPERAND && f->operands[added->place].kind != GEMMEPI_FULL)) &&
+            gemmepi__is_sum_of_products(f, node->args[1 - i]))
+            return 1;
+    }
+    return node->op == GEMMEPI__OP_VALUE;
+}
+
 static void gemmepi__emit_activation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
     gemmepi__append(e->out, "%s(%s, ",
-                    node->op == GEMMEPI__OP_ACTIVATE ? "FORMULA_ACTIVATE" : "FORMULA_DERIVE",
+                    node->op == GEMMEPI__OP_DERIVE                           ? "FORMULA_DERIVE"
+                    : gemmepi__is_sum_of_products(e->formula, node->args[0]) ? "FORMULA_ACTIVATE_SUM"
+                                                                             : "FORMULA_ACTIVATE",
                     gemmepi__activations[node->place].name);
     gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
     gemmepi__append(e->out, ", ");
@@ -148,8 +166,16 @@ static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node
                     member);
 }
 
+static void gemmepi__emit_quotient(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+    gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
+    gemmepi__append(e->out, " * ");
+    gemmepi__emit_number(e, 1 / (double)(float)e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
+}
+
 static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
-    if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+    if (gemmepi__divides_by_number(e->formula, node))
+        gemmepi__emit_quotient(e, node, member);
+    else if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
         gemmepi__emit_activation(e, node, member);
     else if (node->op == GEMMEPI__OP_UNIFORM)
         gemmepi__emit_uniform(e, node, member);
@@ -267,10 +293,11 @@ static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *fo
     e.formula = formula;
     e.is_whole = formula->accumulator == GEMMEPI_I32;
     gemmepi__emit_table(&e);
-    gemmepi__append(
-        out, "#ifndef FORMULA_ACTIVATE\n"
-             "#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
-             "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n");
+    gemmepi__append(out,
+                    "#ifndef FORMULA_ACTIVATE\n"
+                    "#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
+                    "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n"
+                    "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
     gemmepi__emit_inputs(&e);
     gemmepi__append(out, "struct Formula_out {\n");
     gemmepi__emit_outputs(&e, 0);

@@ -177,8 +177,8 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
         terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
     if (p->is_short)
         units = gemmepi__short_units(code, is_derivative, size);
-    if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
-        moved += 8 * p->unit * size;
+    if (p->is_short && !is_derivative) /* of sums tails end at 1e-36 */
+        moved += (code == GEMMEPI_GELU_ERF ? 8 * p->unit * size : 0) + (x.value < 0 ? 1e-36 : 0);
     return gemmepi__estimated(value, moved + gemmepi__rounding(p, terms, units) +
                                          (value == 0 && x.value != 0 ? p->smallest : 0));
 }
@@ -329,6 +329,13 @@ static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *
         return gemmepi__estimated(value, 0);
     return gemmepi__estimated(
         value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
+}
+
+/* x times the reciprocal of a number, which is rounded, too. */
+static gemmepi__estimate gemmepi__estimate_quotient(const gemmepi__precision *p, gemmepi__estimate x,
+                                                    double number) {
+    double value = x.value / number;
+    return gemmepi__estimated(value, x.bound / fabs(number) + gemmepi__rounding(p, value, 2.001));
 }
 
 static gemmepi__estimate gemmepi__estimate_order(int op, gemmepi__estimate x, gemmepi__estimate y,
@@ -484,6 +491,8 @@ static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *
     case GEMMEPI__OP_CLAMP:
         return gemmepi__estimate_order(n->op, x, y, z);
     default:
+        if (gemmepi__divides_by_number(e->formula, n))
+            return gemmepi__estimate_quotient(&e->precision, x, y.value);
         if (n->op <= GEMMEPI__OP_GE)
             return gemmepi__estimate_comparison(n->op, x, y);
         if (gemmepi__operation_of(n->op)->host)

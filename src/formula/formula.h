@@ -23,7 +23,7 @@ typedef struct gemmepi__formula {
     int32_t
         has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
     int32_t reads_value, uses_uniform;
-    int32_t is_short; /* activations take their short form: 16 bits at most come of each */
+    int32_t is_short; /* what has a short form takes it: 16 bits at most come of each */
     uint32_t indices; /* bits of the GEMMEPI__INDEX_ that are read */
     int32_t
         exchanged; /* 1: of column-major order: kinds, indices and reductions are those of the row-major problem, but uniform
@@ -55,6 +55,13 @@ static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const g
            gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
 }
 
+/* Whether a quotient is made with the reciprocal of its divisor, a number: where results are short, of less work and a rounding more. */
+static int gemmepi__divides_by_number(const gemmepi__formula *formula, const gemmepi__node *node) {
+    const gemmepi__node *divisor = node->op == GEMMEPI__OP_DIV ? &formula->nodes[node->args[1]] : NULL;
+    double size = divisor && divisor->op == GEMMEPI__OP_NUMBER ? fabs(divisor->number) : 0;
+    return formula->is_short && size > 1e-37 && size < 1e37;
+}
+
 /* >>from the graph */
 
 /* 1 for each node that an output needs. */
@@ -70,7 +77,13 @@ static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {
                 live[graph->nodes[i].args[a]] = 1;
 }
 
-/* Whether all that comes of each activation has 16 bits at most, which is no reduction's sum. */
+/* What has a short form of less work: activations, and quotients by a number, made with its reciprocal. */
+static int gemmepi__has_short_form(const gemmepi__graph *graph, const gemmepi__node *node) {
+    return node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE ||
+           (node->op == GEMMEPI__OP_DIV && graph->nodes[node->args[1]].op == GEMMEPI__OP_NUMBER);
+}
+
+/* Whether all that comes of each of these has 16 bits at most, which is no reduction's sum. */
 static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live,
                              const gemmepi__formula *formula) {
     uint8_t exact[GEMMEPI__GRAPH_NODES] = {0};
@@ -85,7 +98,7 @@ static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live,
     for (i = graph->count - 1; i >= 0; i--) {
         if (!exact[i] || !live[i])
             continue;
-        if (graph->nodes[i].op == GEMMEPI__OP_ACTIVATE || graph->nodes[i].op == GEMMEPI__OP_DERIVE)
+        if (gemmepi__has_short_form(graph, &graph->nodes[i]))
             return 0;
         for (a = 0; a < 3; a++)
             if (graph->nodes[i].args[a] >= 0)

@@ -12,57 +12,57 @@
 
 /* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
    compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
-   derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
+   cycles as gemmepi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
    monotone. */
 /* clang-format off */
-#define GEMMEPI__FORMULA_OPERATIONS(X)                                                                                       \
-    X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, "0", "x ? g : 0", "x ? 0 : g")                 \
-    X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, "0", "0", NULL)               \
-    X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, "0", "0", NULL)               \
-    X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, "0", "0", NULL)                                    \
-    X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, "0", "0", NULL)                                    \
-    X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, "0", "0", NULL)                                     \
-    X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, "0", "0", NULL)                                    \
-    X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, "0", "0", NULL)                                     \
-    X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, "0", "0", NULL)                                    \
-    X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, "g", "g", NULL)                                \
-    X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, "g", "-g", NULL)                               \
-    X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, "g * y", "g * x", NULL)                        \
-    X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, "g / y", "-(g * r / y)", NULL)                                  \
-    X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, "-g", NULL, NULL)                                     \
-    X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, "0", NULL, NULL)                  \
-    X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL)                         \
-    X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0,                                        \
+#define GEMMEPI__FORMULA_OPERATIONS(X)                                                                                         \
+    X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, 2, "0", "x ? g : 0", "x ? 0 : g")              \
+    X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, 2, "0", "0", NULL)            \
+    X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, 2, "0", "0", NULL)            \
+    X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, 2, "0", "0", NULL)                                  \
+    X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, 2, "0", "0", NULL)                                  \
+    X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, 2, "g", "g", NULL)                             \
+    X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, 2, "g", "-g", NULL)                            \
+    X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, 2, "g * y", "g * x", NULL)                     \
+    X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, 20, "g / y", "-(g * r / y)", NULL)                              \
+    X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, 2, "-g", NULL, NULL)                                  \
+    X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, 2, "0", NULL, NULL)               \
+    X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, 2, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL)                      \
+    X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, 2,                                     \
       "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL)                                            \
-    X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0,                                        \
+    X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, 2,                                     \
       "x > y ? g : x == y ? 0.5 * g : 0", "y > x ? g : x == y ? 0.5 * g : 0", NULL)                                            \
-    X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, "x >= y && x <= z ? g : 0",             \
+    X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, 4, "x >= y && x <= z ? g : 0",          \
       "x < y && y <= z ? g : 0", "x > z || y > z ? g : 0")                                                                     \
-    X(EXP,     "exp",     1, 1, 9, 0, exp, "exp(x)", 2, 1, "g * r", NULL, NULL)                                                \
-    X(EXP2,    "exp2",    1, 1, 9, 0, exp2, "exp2(x)", 2, 1, "g * r * 0.69314718055994531", NULL, NULL)                        \
-    X(EXPM1,   "expm1",   1, 1, 9, 0, expm1, "expm1(x)", 1, 1, "g * exp(x)", NULL, NULL)                                       \
-    X(LOG,     "log",     1, 1, 9, 0, log, "log(x)", 1, 1, "g / x", NULL, NULL)                                                \
-    X(LOG2,    "log2",    1, 1, 9, 0, log2, "log2(x)", 1, 1, "g * 1.4426950408889634 / x", NULL, NULL)                         \
-    X(LOG1P,   "log1p",   1, 1, 9, 0, log1p, "log1p(x)", 1, 1, "g / (1 + x)", NULL, NULL)                                      \
-    X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, "y == 0 ? 0 : g * y * pow(x, y - 1)",                           \
+    X(EXP,     "exp",     1, 1, 9, 0, exp, "exp(x)", 2, 1, 14, "g * r", NULL, NULL)                                            \
+    X(EXP2,    "exp2",    1, 1, 9, 0, exp2, "exp2(x)", 2, 1, 12, "g * r * 0.69314718055994531", NULL, NULL)                    \
+    X(EXPM1,   "expm1",   1, 1, 9, 0, expm1, "expm1(x)", 1, 1, 24, "g * exp(x)", NULL, NULL)                                   \
+    X(LOG,     "log",     1, 1, 9, 0, log, "log(x)", 1, 1, 22, "g / x", NULL, NULL)                                            \
+    X(LOG2,    "log2",    1, 1, 9, 0, log2, "log2(x)", 1, 1, 20, "g * 1.4426950408889634 / x", NULL, NULL)                     \
+    X(LOG1P,   "log1p",   1, 1, 9, 0, log1p, "log1p(x)", 1, 1, 26, "g / (1 + x)", NULL, NULL)                                  \
+    X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, 90, "y == 0 ? 0 : g * y * pow(x, y - 1)",                       \
       "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL)                                                                           \
-    X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, "0.5 * g / r", NULL, NULL)                                    \
-    X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, "-0.5 * g * r / x", NULL, NULL)                        \
-    X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "formula_sin(x)", 2, 2, "g * cos(x)", NULL, NULL)                              \
-    X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "formula_cos(x)", 2, 2, "-(g * sin(x))", NULL, NULL)                           \
-    X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL)               \
-    X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, "0", NULL, NULL)                                   \
-    X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, "0", NULL, NULL)                                     \
-    X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, "g", "g * (r - x) / y", NULL)                                  \
-    X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, "g * y", "g * x", "g")                                   \
-    X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, "0", NULL, NULL)                                   \
-    X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, "g", NULL, NULL)                                       \
-    X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, "0", "0", NULL)                                           \
-    X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, NULL, NULL, NULL)                                  \
-    X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, NULL, NULL, NULL)                                    \
-    X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)                                      \
-    X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)                                      \
-    X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, NULL, NULL, NULL)
+    X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, 18, "0.5 * g / r", NULL, NULL)                                \
+    X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, 16, "-0.5 * g * r / x", NULL, NULL)                    \
+    X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "formula_sin(x)", 2, 2, 44, "g * cos(x)", NULL, NULL)                  \
+    X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "formula_cos(x)", 2, 2, 44, "-(g * sin(x))", NULL, NULL)               \
+    X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, 30, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL)           \
+    X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, 8, "0", NULL, NULL)                                \
+    X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, 8, "0", NULL, NULL)                                  \
+    X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, 60, "g", "g * (r - x) / y", NULL)                              \
+    X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, 2, "g * y", "g * x", "g")                                \
+    X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL)                                \
+    X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, 4, "g", NULL, NULL)                                    \
+    X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, 56, "0", "0", NULL)                                       \
+    X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
+    X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \
+    X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
+    X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
+    X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
 /* clang-format on */
 
 enum {
@@ -74,7 +74,8 @@ enum {
 };
 
 /* The leaves of a graph come first. */
-#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
+#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, \
+                         dy, dz)                                                                          \
     GEMMEPI__OP_##name,
 typedef enum gemmepi__op {
     GEMMEPI__OP_NUMBER,   /* node.number */
@@ -94,6 +95,7 @@ typedef struct gemmepi__operation_of_formula {
     double (*host)(double x);
     const char *device;
     double ulps_f32, ulps_f64;
+    int cycles;
     const char *derivatives[3];
 } gemmepi__operation_of_formula;
 
@@ -103,8 +105,9 @@ static double gemmepi__rsqrt(double x) {
 }
 #endif
 
-#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, dx, dy, dz) \
-    {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, {dx, dy, dz}},
+#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, dy, \
+                        dz)                                                                                  \
+    {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, cycles, {dx, dy, dz}},
 static const gemmepi__operation_of_formula gemmepi__formula_operations[] = {
     GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_ROW)};
 #undef GEMMEPI__OP_ROW

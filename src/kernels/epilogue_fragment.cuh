@@ -51,15 +51,35 @@ template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&val
     }
 }
 
+// Of a row's four lanes each has a pair of every eight columns. Traded, each has eight side by side, of elements of a byte 64 bits: the
+// eights after its number. Every thread of a warp takes part.
+template <class T> __device__ inline Words<T> trade_pairs(const Words<T> &pairs) {
+    u32 of_first = pairs.at[0], of_second = pairs.at[1];
+    bool is_odd = lane_of_row() % 2, is_upper = lane_of_row() / 2;
+    u32 kept = is_upper ? of_second : of_first, other = __shfl_xor_sync(0xffffffff, is_upper ? of_first : of_second, IN_ROW);
+    u32 lower = is_upper ? other : kept, upper = is_upper ? kept : other; // of the lanes 0 or 1, of 2 or 3: a pair of two eights
+    u32 evens = (lower & 0xffff) | upper << 16, odds = lower >> 16 | (upper & 0xffff0000);
+    u32 traded = __shfl_xor_sync(0xffffffff, is_odd ? evens : odds, 1);
+    u32 of_even = is_odd ? traded : evens, of_odd = is_odd ? odds : traded; // pairs 0 and 2, 1 and 3 of the eight
+    Words<T> eight;
+    eight.at[0] = (of_even & 0xffff) | of_odd << 16;
+    eight.at[1] = of_even >> 16 | (of_odd & 0xffff0000);
+    return eight;
+}
+
 template <class T> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {
-    if constexpr (SPREAD) {
+    if constexpr (SPREAD && ALIGNED && WHOLE && sizeof(T) == 1) {
+        Words<T> eight = trade_pairs(words_of(run_from_acc<T>(values)));
+        if (valid > 6 * lane_of_row())
+            *reinterpret_cast<Words<T> *>(to + 6 * lane_of_row()) = eight;
+    } else if constexpr (SPREAD) {
         Run<T> run = run_from_acc<T>(values);
 #pragma unroll
         for (int i = 0; i < RUN; i += 2) {
             Run<T, 2> pair = {run.at[i], run.at[i + 1]};
             if (ALIGNED && valid > place(i + 1)) {
                 *reinterpret_cast<Words<T, 2> *>(to + place(i)) = words_of(pair);
-            } else {
+            } else if (!(ALIGNED && WHOLE)) {
                 if (valid > place(i))
                     to[place(i)] = pair.at[0];
                 if (valid > place(i + 1))

@@ -3,7 +3,7 @@
 //
 // The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
 // GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
-// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows.
+// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_INSIDE_WHOLE, 1 where the 32 columns of a state exist all or none.
 #pragma once
 #include "epilogue_formula.cuh"
 #include "epilogue_fragment.cuh"
@@ -90,37 +90,38 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
 // >>reductions along rows: of each row and 32 columns a state in memory, for formula_reduce.cu
 
 // Of a row's four lanes each has all.
-template <class S> __device__ inline void join_row(S &state) {
-    state.join(from_lane(state, 1));
-    state.join(from_lane(state, IN_ROW));
+__device__ inline Acc sum_of_row(Acc x) {
+    x += from_lane(x, 1);
+    return x + from_lane(x, IN_ROW);
 }
-template <class A> __device__ inline void join_row(Logsumexp<A> &state) { // one exponential for each lane, not two for each join
-    Max<A> all = {state.most};
-    Logsumexp<A> joined;
-    join_row(all);
-    joined.most = all.at;
-    joined.sum = state.sum * exp(state.most - joined.shift());
-    joined.sum += from_lane(joined.sum, 1);
-    joined.sum += from_lane(joined.sum, IN_ROW);
-    state = joined;
+__device__ inline Acc largest_of_row(Acc x) {
+    x = larger_or_nan(x, from_lane(x, 1));
+    return larger_or_nan(x, from_lane(x, IN_ROW));
 }
 
-// A run's elements; what does not exist is what changes nothing. `first`: its first element's column.
-template <class S> __device__ inline void add_existing(S &state, const Acc (&x)[RUN], long long first, int valid) {
-    if constexpr (SAME<S, Argmax<Acc>>) {
+// The state of a row's lanes, which have so many numbers each; those that do not exist change nothing. `columns`: of an argmax.
+template <class State, int N> __device__ inline State state_of_row(const Acc (&x)[N], const long long (&columns)[N]) {
+    if constexpr (SAME<State, Argmax<Acc>>) {
+        State state = State::empty();
 #pragma unroll
-        for (int i = 0; i < RUN; i++)
-            if (place(i) < valid)
-                state.add(x[i], first + place(i));
+        for (int i = 0; i < N; i++)
+            if (columns[i] >= 0)
+                state.add(x[i], columns[i]);
+        state.join(from_lane(state, 1));
+        state.join(from_lane(state, IN_ROW));
+        return state;
+    } else if constexpr (SAME<State, Sum<Acc>>) {
+        return {(double)sum_of_row(sum_of_pairs(x))};
+    } else if constexpr (SAME<State, Max<Acc>>) {
+        return {largest_of_row(largest_of_pairs(x))};
     } else {
-        Acc all[RUN];
-        long long columns[RUN];
+        State state = {largest_of_row(largest_of_pairs(x)), 0};
+        Acc powers[N];
 #pragma unroll
-        for (int i = 0; i < RUN; i++) {
-            all[i] = place(i) < valid ? x[i] : SAME<S, Sum<Acc>> ? Acc(0) : below_all<Acc>();
-            columns[i] = 0; // nobody looks
-        }
-        state.add_run(all, columns, RUN);
+        for (int i = 0; i < N; i++)
+            powers[i] = exponential_below(x[i] - state.shift());
+        state.sum = sum_of_row(sum_of_pairs(powers));
+        return state;
     }
 }
 
@@ -130,11 +131,15 @@ __device__ inline void leave_state(const gemmepi__epilogue_params &p, const Epil
     typedef State_of<Acc, Reduction> State;
     static_assert(SPREAD, "a row's lanes have 32 columns");
     const gemmepi__formula_place &to = state.beside[Place];
-    State of_row = State::empty();
+    Acc there[Members * RUN];
+    long long columns[Members * RUN];
 #pragma unroll
-    for (int member = 0; member < Members; member++)
-        add_existing(of_row, x[member], at.column + member * p.n, at.valid);
-    join_row(of_row);
+    for (int i = 0; i < Members * RUN; i++) {
+        bool exists = GEMMEPI_INSIDE_WHOLE || place(i % RUN) < at.valid;
+        there[i] = exists ? x[i / RUN][i % RUN] : SAME<State, Sum<Acc>> ? Acc(0) : below_all<Acc>();
+        columns[i] = exists ? at.column + place(i % RUN) + i / RUN * p.n : -1;
+    }
+    State of_row = state_of_row<State>(there, columns);
     if (lane_of_row() == 0 && at.row < p.m && at.column < p.n)
         ((State *)to.data)[at.item * to.stride + at.row * to.ld + at.column / 32] = of_row;
 }
@@ -185,8 +190,11 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
     in.row = (GEMMEPI_INDEX)at.row;
 #endif
 #if FORMULA_INDICES & 2
-    for (int member = 0; member < FORMULA_MEMBERS; member++)
-        in.column[member] = (GEMMEPI_INDEX)(at.column + place(i) + member * p.n);
+    for (int member = 0; member < FORMULA_MEMBERS; member++) {
+        GEMMEPI_INDEX first = (GEMMEPI_INDEX)(at.column + place(i / 2 * 2) + member * p.n);
+        // as it is: so a compiler sees that a pair shares its random numbers
+        in.column[member] = SPREAD && WHOLE ? (first & ~(GEMMEPI_INDEX)1) | (i & 1) : first + (i & 1);
+    }
 #endif
 #if FORMULA_INDICES & 4
     in.item = (GEMMEPI_INDEX)at.item;

@@ -11,6 +11,27 @@ template <class A> __device__ inline A below_all() {
         return -__uint_as_float(0x7f800000);
 }
 
+// The larger number; NaN is above all.
+template <class A> __device__ inline A larger_or_nan(A x, A y) {
+#if __CUDA_ARCH__ >= 800
+    if constexpr (SAME<A, float>) {
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(y));
+        return x;
+    } else
+#endif
+        return x != x || x > y ? x : y;
+}
+
+// exp(x) for a sum of such with x from 0 down, which is 1 at least: in F32 off by 2 |x| + 4 of its units of 2^-24, where exp() takes 2.
+__device__ inline float exponential_below(float x) {
+    x *= 1.44269502f;
+    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
+    return x;
+}
+__device__ inline double exponential_below(double x) {
+    return exp(x);
+}
+
 // A number of any size from another lane. Every thread of the warp takes part.
 template <class S> __device__ inline S from_lane(const S &state, int step) {
     u32 words[sizeof(S) / 4];
@@ -29,7 +50,29 @@ template <class S> __device__ inline void join_lanes(S &state, u32 lanes) {
         state.join(from_lane(state, (int)step));
 }
 
-// Sums of eight at most are pairs' sums in A, all others are in F64.
+// Of numbers, a power of two of them, two and two, so that each step waits for few others.
+template <class A, int N> __device__ inline A sum_of_pairs(const A (&x)[N]) {
+    A left[N];
+    memcpy(left, x, sizeof left);
+#pragma unroll
+    for (int half = N / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int i = 0; i < half; i++)
+            left[i] += left[i + half];
+    return left[0];
+}
+template <class A, int N> __device__ inline A largest_of_pairs(const A (&x)[N]) {
+    A left[N];
+    memcpy(left, x, sizeof left);
+#pragma unroll
+    for (int half = N / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int i = 0; i < half; i++)
+            left[i] = larger_or_nan(left[i], left[i + half]);
+    return left[0];
+}
+
+// Sums of a run are pairs' sums in A, all others are in F64.
 template <class A> struct Sum {
     double at;
     __device__ static Sum empty() {
@@ -42,16 +85,11 @@ template <class A> struct Sum {
         at += (double)x;
     }
     template <int N> __device__ void add_run(const A (&x)[N], long long (&)[N], int valid) {
-        A left[N];
+        A there[N];
 #pragma unroll
         for (int i = 0; i < N; i++)
-            left[i] = i < valid ? x[i] : A(0);
-#pragma unroll
-        for (int half = N / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int i = 0; i < half; i++)
-                left[i] += left[i + half];
-        at += (double)left[0];
+            there[i] = i < valid ? x[i] : A(0);
+        at += (double)sum_of_pairs(there);
     }
     __device__ double result() const {
         return at;
@@ -64,15 +102,17 @@ template <class A> struct Max {
         return {below_all<A>()};
     }
     __device__ void join(const Max &other) {
-        at = at != at || at > other.at ? at : other.at;
+        at = larger_or_nan(at, other.at);
     }
     __device__ void add(A x, long long) {
         join({x});
     }
     template <int N> __device__ void add_run(const A (&x)[N], long long (&)[N], int valid) {
+        A there[N];
 #pragma unroll
         for (int i = 0; i < N; i++)
-            join({i < valid ? x[i] : below_all<A>()});
+            there[i] = i < valid ? x[i] : below_all<A>();
+        join({largest_of_pairs(there)});
     }
     __device__ double result() const {
         return (double)at;
@@ -91,19 +131,21 @@ template <class A> struct Logsumexp {
     }
     __device__ void join(const Logsumexp &other) {
         A mine = most, its = other.most;
-        most = mine != mine || mine > its ? mine : its;
-        sum = sum * exp(mine - shift()) + other.sum * exp(its - shift());
+        most = larger_or_nan(mine, its);
+        sum = sum * exponential_below(mine - shift()) + other.sum * exponential_below(its - shift());
     }
     __device__ void add(A x, long long) {
         join({x, 1});
     }
     template <int N> __device__ void add_run(const A (&x)[N], long long (&columns)[N], int valid) {
-        Max<A> of_run = Max<A>::empty();
-        of_run.add_run(x, columns, valid);
-        Logsumexp run = {of_run.at, 0};
+        Max<A> all = Max<A>::empty();
+        all.add_run(x, columns, valid);
+        Logsumexp run = {all.at, 0};
+        A there[N];
 #pragma unroll
         for (int i = 0; i < N; i++)
-            run.sum += i < valid ? exp(x[i] - run.shift()) : A(0);
+            there[i] = i < valid ? exponential_below(x[i] - run.shift()) : A(0);
+        run.sum = sum_of_pairs(there);
         join(run);
     }
     __device__ double result() const {
@@ -117,7 +159,7 @@ template <class A> __device__ inline void join_lanes(Logsumexp<A> &state, u32 la
     Logsumexp<A> joined;
     join_lanes(all, lanes);
     joined.most = all.at;
-    joined.sum = state.sum * exp(state.most - joined.shift());
+    joined.sum = state.sum * exponential_below(state.most - joined.shift());
     for (u32 step = lanes / 2; step > 0; step /= 2)
         joined.sum += from_lane(joined.sum, (int)step);
     state = joined;

@@ -30,13 +30,27 @@ __device__ inline float rest_of_far(float x, int &quarters) {
     quarters = (int)(high >> 30) + (rest < 0);
     return (float)((double)rest * 8.515303950216386e-20); // pi/2 2^-64
 }
+__device__ inline double rest_of_far(double x, int &quarters);
+
+// x of any sign, the rest of the same.
+template <class A> __device__ inline A signed_rest_of_far(A x, int &quarters) {
+    A rest = x - x;
+    if (rest == 0) {
+        rest = rest_of_far(fabs(x), quarters);
+        rest = x < 0 ? -rest : rest;
+        quarters = x < 0 ? -quarters : quarters;
+    }
+    return rest;
+}
+
+// As 1.5 2^23 is added, the quarters are rounded to a whole number, which is then the lower bits.
 __device__ inline float rest_of_turn(float x, int &quarters) {
-    float n = rintf(x * 0.636619747f), r = fmaf(n, -1.57079637f, x);
-    quarters = (int)n;
+    float shifted = fmaf(x, 0.636619747f, 12582912), n = shifted - 12582912, r = fmaf(n, -1.57079637f, x);
+    quarters = (int)__float_as_uint(shifted);
     r = fmaf(n, 4.37113883e-8f, r);
     r = fmaf(n, 1.71512451e-15f, r);
-    if (x > 1e5f)
-        r = x - x == 0 ? rest_of_far(x, quarters) : x - x;
+    if (fabs(x) > 1e5f)
+        r = signed_rest_of_far(x, quarters);
     return r;
 }
 
@@ -58,8 +72,8 @@ __device__ inline double rest_of_turn(double x, int &quarters) {
     quarters = (int)n;
     r = fma(n, -6.123233995736766e-17, r);
     r = fma(n, 1.4973849048591698e-33, r);
-    if (x > 1e9)
-        r = x - x == 0 ? rest_of_far(x, quarters) : x - x;
+    if (fabs(x) > 1e9)
+        r = signed_rest_of_far(x, quarters);
     return r;
 }
 
@@ -83,12 +97,12 @@ __device__ inline double wave_of_rest(double r, bool is_cosine) {
 // sin of -0 is -0.
 template <class A> __device__ inline A formula_sin(A x) {
     int quarters;
-    A r = rest_of_turn(x < 0 ? -x : x, quarters), wave = wave_of_rest(r, quarters & 1);
+    A r = rest_of_turn(x, quarters), wave = wave_of_rest(r, quarters & 1);
     wave = quarters & 2 ? -wave : wave;
-    return x < 0 ? -wave : x == 0 ? x : wave;
+    return x == 0 ? x : wave;
 }
 template <class A> __device__ inline A formula_cos(A x) {
     int quarters;
-    A r = rest_of_turn(x < 0 ? -x : x, quarters), wave = wave_of_rest(r, !(quarters & 1));
+    A r = rest_of_turn(x, quarters), wave = wave_of_rest(r, !(quarters & 1));
     return (quarters + 1) & 2 ? -wave : wave;
 }

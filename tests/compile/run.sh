@@ -2,12 +2,14 @@
 # What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
 # every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
 # and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` they alone, and neither
-# every option nor every standard at -O2, -O3 and -Os.
+# every option nor every standard at -O2, -O3 and -Os. With TEST_PART=I/N every N-th group of tests, from the I-th on.
 . tests/compile/lines.sh
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
 LIBS='-lm -ldl -lpthread'
 ROOT=$(pwd)
-FOLDER=$ROOT/build/compile
+part=${TEST_PART:-0/1}
+FOLDER=$ROOT/build/compile/${part%/*}
+groups=0
 
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER"
@@ -625,6 +627,12 @@ long_tests_of() { # COMPILER STANDARD
     case $(now) in *[!0-9]*) ;; *) time_of_the_interface "$c" "$s" ;; esac
 }
 
+# mine COMMAND...: a group of tests, if it is of this part
+mine() {
+    groups=$((groups + 1))
+    [ $((groups % ${part#*/})) -ne "${part%/*}" ] || "$@"
+}
+
 [ "$1" = test ] && brief=1 || brief=
 others='gcc clang'
 [ -n "$brief" ] && others=
@@ -638,10 +646,10 @@ for compiler in "${CC:-cc}" $others; do
     # cc is another name of gcc or clang, tested as itself
     case $compiler in cc) [ -n "$others" ] && has gcc && continue ;; esac
     found="$found $compiler"
-    tests_of "$compiler" c99
-    tests_of "$compiler" c11
-    optimised "$compiler" c99
-    long_tests_of "$compiler" c99
+    mine tests_of "$compiler" c99
+    mine tests_of "$compiler" c11
+    mine optimised "$compiler" c99
+    mine long_tests_of "$compiler" c99
 done
 others='g++ clang++'
 [ -n "$brief" ] && others=
@@ -655,17 +663,18 @@ for compiler in "${CXX:-g++}" $others; do
     fi
     case $compiler in c++) [ -n "$others" ] && has g++ && continue ;; esac
     found="$found $compiler"
-    tests_of "$compiler" c++11
-    tests_of "$compiler" c++17
-    attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
-    optimised "$compiler" c++17
-    long_tests_of "$compiler" c++11
+    mine tests_of "$compiler" c++11
+    mine tests_of "$compiler" c++17
+    mine attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
+    mine optimised "$compiler" c++17
+    mine long_tests_of "$compiler" c++11
 done
 
 # >>the rest
 
 cd "$ROOT" || exit 1
 C=${CC:-cc}
+[ "${part%/*}" -eq 0 ] || finish
 
 printf '#include "kernels_src.h"\nextern const void *a_use;\nconst void *a_use = gemmepi__sources;\n' >"$FOLDER/literals.c"
 if "$C" --version 2>&1 | grep -q -i -e gcc -e 'Free Software'; then

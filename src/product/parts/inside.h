@@ -120,7 +120,7 @@ static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
     return reason;
 }
 
-/* Cycles of a thread for an element, roughly: those of its operations and of operands that come from memory. */
+/* Cycles of a warpgroup for an element in each of its threads, roughly: of the operations, and of operands that come from memory. */
 static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -130,10 +130,12 @@ static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
         if (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
             cycles += gemmepi__activations[f->nodes[i].place].cycles;
         else if (f->nodes[i].op >= GEMMEPI__LEAVES)
-            cycles += 2;
+            cycles += gemmepi__operation_of(f->nodes[i].op)->cycles;
     for (i = 0; i < f->operand_count; i++)
-        if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
-            i != slots.residual)
+        if (gemmepi__is_reduced(&f->operands[i]))
+            cycles += gemmepi__op_of(&f->operands[i]) == GEMMEPI__REDUCE_LOGSUMEXP ? 24 : 10;
+        else if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
+                 i != slots.residual)
             cycles += 20 * f->operands[i].members;
     return cycles;
 }
@@ -184,8 +186,11 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
 
 /* >>text */
 
-/* Whether ptxas would lack registers in the kernel for Hopper, which has an epilogue's instructions once for each box of columns: random
-   numbers, long formulas, and such with matrices straight from memory. */
+/* Measured on an H100: sin in all boxes' instructions takes twice the time. */
+#define GEMMEPI__UNROLLED_CYCLES 40
+
+/* Whether the kernel for Hopper has the formula's instructions once, not once for each box of columns: so many would not stay in its cache,
+   or, of long formulas and such with matrices straight from memory, ptxas would lack registers. */
 static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -193,7 +198,8 @@ static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     for (i = 0; i < f->operand_count; i++)
         direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
                   i != slots.residual;
-    return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+    return gemmepi__inside_cycles(problem) > GEMMEPI__UNROLLED_CYCLES || f->node_count > 24 || direct > 1 ||
+           (direct && f->operand_count > 3) ||
            (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
@@ -212,6 +218,8 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     slots.residual, scaled);
     gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_INSIDE_REDUCES %d\n",
                     gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
+    gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n",
+                    gemmepi__half_columns(problem) % GEMMEPI__STATE_COLUMNS == 0);
 }
 
 /* The formula's code, behind the defines. */
@@ -222,6 +230,7 @@ static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__prob
     gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
                     gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+                          "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
                           "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
     gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
     gemmepi__emit_formula(text, f);
