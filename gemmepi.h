@@ -19612,7 +19612,8 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem, int (*is_
 /* >>text */
 
 /* Whether ptxas would lack registers in the kernel for Hopper, which has an epilogue's instructions once for each box of columns: random
- numbers, long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a residual. */
+ numbers, long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a residual,
+ or a bias and such a matrix. */
 static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
   const gemmepi__formula *f = problem->formula->placed.formula;
   gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -19622,7 +19623,7 @@ static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
         i != slots.residual;
   return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
-     (wide && slots.residual >= 0) ||
+     (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
      (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
@@ -21136,16 +21137,15 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
   const gemmepi__view *view, int halves, int promotion, gemmepi__tensor_map *map) {
   gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
+  int together = gemmepi__half_group(problem) ? halves : 1, apart = halves / together;
   uint64_t line = gemmepi__map_line(view);
   shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
-  shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
+  shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
   shape.extents[1] = (uint64_t)problem->m;
-  shape.extents[2] = (uint64_t)halves;
-  if (gemmepi__half_group(problem) && halves > 1)
-    shape.extents[0] *= 2, shape.extents[2] = halves = 1;
+  shape.extents[2] = (uint64_t)apart;
   shape.extents[3] = (uint64_t)problem->batch;
   shape.strides[0] = line;
-  shape.strides[1] = halves > 1 ? shape.extents[0] : line;
+  shape.strides[1] = apart > 1 ? shape.extents[0] : line;
   shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
   return gemmepi__encode_map(driver, view, &shape, promotion, map);
 }

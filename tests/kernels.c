@@ -1158,6 +1158,8 @@ static const struct formula_row inside_rows[] = {
      "x = left(v, 128); y = right(v, 128); d = pair(x * cosine - y * sine, y * cosine + x * sine, 128)"},
     {"rotate_narrow_heads",
      "x = left(v, 64); y = right(v, 64); d = pair(x * cosine - y * sine, y * cosine + x * sine, 64)"},
+    {"rotate_biased_heads",
+     "z = v + bias; x = left(z, 64); y = right(z, 64); d = pair(x * cosine - y * sine, y * cosine + x * sine, 64)"},
     {"scaled_halves", "x = v + bias; d = pair(left(x), right(x) * rstd) + residual"},
     {"swiglu_groups", "x = v + bias; d = left(x, 384) * silu(right(x, 384)) + cosine"},
     {"swiglu_groups_backward",

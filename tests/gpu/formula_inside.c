@@ -125,6 +125,11 @@ static int group_of(const formula_case *c) {
     return at && sscanf(at, "left(%*[a-z], %d", &group) == 1 ? group : 1;
 }
 
+/* Some of those whose D is in F32: k lies along lines of both operands then. */
+static int is_tf32(const world *w) {
+    return w->b_rows && w->c->d == GEMMEPI_F32;
+}
+
 static int has_d(const formula_case *c) {
     return strncmp(c->formula, "d = ", 4) == 0 || strstr(c->formula, "; d = ") != NULL;
 }
@@ -225,7 +230,7 @@ static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, in
         n /= 2;
     w->m = m, w->n = n, w->k = k, w->batch = 2, w->b_rows = b_rows, w->gap = odd ? 1 : 8, w->unit = 1;
     w->number = 3;
-    w->a.o.dtype = w->b.o.dtype = GEMMEPI_BF16;
+    w->a.o.dtype = w->b.o.dtype = is_tf32(w) ? GEMMEPI_F32 : odd ? GEMMEPI_F16 : GEMMEPI_BF16;
     w->a.o.kind = w->b.o.kind = w->d.o.kind = GEMMEPI_FULL;
     w->d.o.dtype = c->d;
     w->d.o.output = 1;
@@ -255,6 +260,8 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
     desc->m = w->m, desc->n = w->n, desc->k = w->k, desc->batch = w->batch;
     desc->a = matrix_of(&w->a), desc->b = matrix_of(&w->b);
     desc->b.transposed = w->b_rows;
+    if (is_tf32(w))
+        desc->compute = GEMMEPI_COMPUTE_TF32;
     if (has_d(w->c))
         desc->d = matrix_of(&w->d);
     desc->formula = w->c->formula;

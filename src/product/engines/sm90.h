@@ -656,16 +656,15 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
                                const gemmepi__view *view, int halves, int promotion,
                                gemmepi__tensor_map *map) {
     gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
+    int together = gemmepi__half_group(problem) ? halves : 1, apart = halves / together;
     uint64_t line = gemmepi__map_line(view);
     shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
-    shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
+    shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
     shape.extents[1] = (uint64_t)problem->m;
-    shape.extents[2] = (uint64_t)halves;
-    if (gemmepi__half_group(problem) && halves > 1)
-        shape.extents[0] *= 2, shape.extents[2] = halves = 1;
+    shape.extents[2] = (uint64_t)apart;
     shape.extents[3] = (uint64_t)problem->batch;
     shape.strides[0] = line;
-    shape.strides[1] = halves > 1 ? shape.extents[0] : line;
+    shape.strides[1] = apart > 1 ? shape.extents[0] : line;
     shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
     return gemmepi__encode_map(driver, view, &shape, promotion, map);
 }

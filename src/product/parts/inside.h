@@ -198,7 +198,8 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
 /* >>text */
 
 /* Whether ptxas would lack registers in the kernel for Hopper, which has an epilogue's instructions once for each box of columns: random
-   numbers, long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a residual. */
+   numbers, long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a residual,
+   or a bias and such a matrix. */
 static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -208,7 +209,7 @@ static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
         direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
                   i != slots.residual;
     return f->uses_uniform || f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
-           (wide && slots.residual >= 0) ||
+           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
            (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
