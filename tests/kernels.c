@@ -1154,6 +1154,18 @@ static const struct formula_row inside_rows[] = {
     {"loss", "lse = row_logsumexp(v); squares = row_sum(column == label ? v : 0)"},
     {"statistics", "d = silu(v + bias) * up + residual; squares = row_sum(d * d)"},
     {"argmax", "best = row_argmax(v); d = v"},
+    {"rotate_heads",
+     "x = left(v, 128); y = right(v, 128); d = pair(x * cosine - y * sine, y * cosine + x * sine, 128)"},
+    {"rotate_narrow_heads",
+     "x = left(v, 64); y = right(v, 64); d = pair(x * cosine - y * sine, y * cosine + x * sine, 64)"},
+    {"rotate_biased_heads",
+     "z = v + bias; x = left(z, 64); y = right(z, 64); d = pair(x * cosine - y * sine, y * cosine + x * sine, 64)"},
+    {"scaled_halves", "x = v + bias; d = pair(left(x), right(x) * rstd) + residual"},
+    {"swiglu_groups", "x = v + bias; d = left(x, 384) * silu(right(x, 384)) + cosine"},
+    {"swiglu_groups_backward",
+     "d = pair(v * silu(right(pre, 64)), v * left(pre, 64) * d_silu(right(pre, 64)), 64)"},
+    {"groups_anew",
+     "x = v + bias; g = right(x, 64); d = pair(cosine * silu(g), cosine * left(x, 64) * d_silu(g), 64) + residual"},
 };
 
 /* The problem of a kernel with the formula inside: its operands are the allocator's, and are left to it. */
@@ -1167,6 +1179,8 @@ static gemmepi__problem inside_problem(const struct formula_row *row, gemmepi_dt
     size_t i;
     memset(&desc, 0, sizeof desc);
     desc.m = odd ? 144 : 4096, desc.n = odd ? 144 : 4096, desc.k = 2048;
+    if (strstr(row->name, "heads") || strstr(row->name, "groups"))
+        desc.n = odd ? 768 : 4608;
     desc.a.dtype = GEMMEPI_BF16, desc.d.dtype = d;
     desc.formula = row->text, desc.operands = operands;
     for (i = 0; i <= GEMMEPI__COUNT(formula_operands); i++) {
@@ -1189,6 +1203,8 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
     static char prologue[1 << 16];
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     char name[96];
+    if (of != &fused_inside && gemmepi__half_group(&problem))
+        return;
     if (of == &fused_inside) {
         gemmepi__sm90 built;
         if (!gemmepi__shape_takes(&problem, &gemmepi__sm90_shapes[shape], applied))

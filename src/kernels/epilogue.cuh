@@ -8,8 +8,8 @@
 // The eight lie side by side, or SPREAD as wgmma leaves them: four pairs, eight columns apart. A row's four lanes then
 // have pairs side by side, together 32 columns, and every lane of the warp takes part; what does not exist has valid 0.
 //
-// GATED: v is two runs, of the same column of both halves, which lie p.n columns apart wherever a tensor has both. The
-// product has them (HALVES_IN 2), or the result (HALVES_OUT 2), or both.
+// GATED: v is two runs, of the same column of both halves, which lie p.n columns apart wherever a tensor has both, or within
+// groups of 2 HALF_GROUP columns. The product has them (HALVES_IN 2), or the result (HALVES_OUT 2), or both.
 #pragma once
 #include "epilogue_column_sums.cuh"
 #include "epilogue_formula.cuh"
@@ -48,7 +48,7 @@ __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &
     if (GEMMEPI_SCALE_B == SCALE_OUTER) {
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++) {
-            const float *scale = p.scale_b.data + item * p.scale_b.stride + column + half * p.n;
+            const float *scale = p.scale_b.data + item * p.scale_b.stride + column_of_half<HALVES_IN>(p, column, half);
 #pragma unroll
             for (int i = 0; i < RUN; i++)
                 state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);
@@ -78,7 +78,7 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
                 saved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);
             else
                 saved.runs[half] = read(
-                    (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column + half * p.n), valid);
+                    (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column_of_half<HALVES_SAVED>(p, column, half)), valid);
         }
     }
 }
@@ -171,13 +171,13 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
 #if GEMMEPI_FORMULA
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
+        finish_product(p, state, of, half, item, row, column_of_half<HALVES_IN>(p, column, half), valid, v[half]);
     apply_formula(p, state, of, saved, {item, row, column, valid}, v);
 #else
     Acc row_factor = extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
+        finish_product(p, state, of, half, item, row, column_of_half<HALVES_IN>(p, column, half), valid, v[half]);
     if constexpr (BACKWARD) {
         apply_derivative<IsNear>(p, state, saved, v);
     } else if constexpr (GATED) {
@@ -198,7 +198,7 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
             if constexpr (LOADS_RESIDUAL)
                 to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);
             else
-                load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column + half * p.n, valid, other);
+                load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column_of_half<HALVES_OUT>(p, column, half), valid, other);
             add_residual(state.scale_residual, other, v[half]);
         }
 #endif
@@ -213,11 +213,11 @@ __device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_
             keep_largest_of_run(v[half], valid, state.largest_d);
         if (!GEMMEPI_STORES_D)
             continue;
+        long long of_half = column_of_half<HALVES_OUT>(p, column, half);
         if (SCALES_D)
-            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, column + half * p.n, valid,
-                                                   v[half]);
+            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, of_half, valid, v[half]);
         else
-            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column + half * p.n, valid, v[half]);
+            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, of_half, valid, v[half]);
     }
 }
 

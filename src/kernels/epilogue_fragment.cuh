@@ -6,6 +6,14 @@ __device__ inline long long offset(const gemmepi__kernel_matrix &x, long long it
     return item * x.stride + row * x.ld + column;
 }
 
+// Where a tensor that has so many halves has the column of one: side by side, or within groups.
+template <int Halves> __device__ inline long long column_of_half(const gemmepi__epilogue_params &p, long long column, int half) {
+    if constexpr (IN_GROUPS && Halves > 1)
+        return column + (long long)((u32)column / HALF_GROUP + half) * HALF_GROUP;
+    else
+        return column + half * p.n;
+}
+
 // Columns from a run's first to its i-th, which exists if these are fewer than `valid`.
 __device__ constexpr int place(int i) {
     return SPREAD ? i / 2 * 8 + i % 2 : i;
@@ -157,6 +165,6 @@ __device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, lon
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++)
             of.bias[half] =
-                read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column + half * p.n), valid);
+                read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column_of_half<HALVES_IN>(p, column, half)), valid);
     return of;
 }

@@ -54,7 +54,7 @@ struct Run_of_formula {
 };
 
 // A member of an operand's run.
-template <int Place, int Kind, class Type>
+template <int Place, int Kind, int Members, class Type>
 __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
                                     const Saved &saved, const Run_of_formula &at, int member, Taken<Type> (&x)[RUN]) {
     const gemmepi__formula_place &from = state.beside[Place];
@@ -67,7 +67,7 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
         if constexpr (LOADS_RESIDUAL)
             to_accs(unstage_run<Type>(state.loaded_residual[member]), x);
         else
-            take_run(data + at.row * from.ld + at.column + member * p.n, at.valid, x);
+            take_run(data + at.row * from.ld + column_of_half<Members>(p, at.column, member), at.valid, x);
     } else if constexpr (Kind == kind::NUMBER) {
         Acc number = from_acc<Acc>(from.number);
 #pragma unroll
@@ -78,7 +78,7 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
     } else if constexpr (Kind == kind::PER_ROW) {
         take_one(data + at.row, at.valid > 0, x);
     } else {
-        take_run(data + at.row * from.ld + at.column + member * p.n, at.valid, x); // ld is 0 of what is PER_COLUMN
+        take_run(data + at.row * from.ld + column_of_half<Members>(p, at.column, member), at.valid, x); // ld is 0 of what is PER_COLUMN
     }
     if constexpr ((GEMMEPI_INSIDE_SCALED >> Place & 1) != 0)
 #pragma unroll
@@ -137,7 +137,7 @@ __device__ inline void leave_state(const gemmepi__epilogue_params &p, const Epil
     for (int i = 0; i < Members * RUN; i++) {
         bool exists = GEMMEPI_INSIDE_WHOLE || place(i % RUN) < at.valid;
         there[i] = exists ? x[i / RUN][i % RUN] : SAME<State, Sum<Acc>> ? Acc(0) : below_all<Acc>();
-        columns[i] = exists ? at.column + place(i % RUN) + i / RUN * p.n : -1;
+        columns[i] = exists ? column_of_half<Members>(p, at.column, i / RUN) + place(i % RUN) : -1;
     }
     State of_row = state_of_row<State>(there, columns);
     if (lane_of_row() == 0 && at.row < p.m && at.column < p.n)
@@ -154,7 +154,8 @@ __device__ inline void store_output(const gemmepi__epilogue_params &p, const Epi
     if constexpr (Reduction == reduction::none)
 #pragma unroll
         for (int member = 0; member < Members; member++)
-            store_at((Type *)to.data + at.item * to.stride + at.row * to.ld + at.column + member * p.n, at.valid, x[member]);
+            store_at((Type *)to.data + at.item * to.stride + at.row * to.ld + column_of_half<Members>(p, at.column, member),
+                     at.valid, x[member]);
 #if GEMMEPI_INSIDE_REDUCES
     else
         leave_state<Place, Members, Reduction>(p, state, at, x);
@@ -191,7 +192,7 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 #endif
 #if FORMULA_INDICES & 2
     for (int member = 0; member < FORMULA_MEMBERS; member++) {
-        GEMMEPI_INDEX first = (GEMMEPI_INDEX)(at.column + place(i / 2 * 2) + member * p.n);
+        GEMMEPI_INDEX first = (GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p, at.column, member) + place(i / 2 * 2));
         // as it is: so a compiler sees that a pair shares its random numbers
         in.column[member] = SPREAD && WHOLE ? (first & ~(GEMMEPI_INDEX)1) | (i & 1) : first + (i & 1);
     }
@@ -216,7 +217,7 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 // v: what the product left, with its factors and C.
 #define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)             \
-        load_operand<place_, kind::kind_, type>(p, state, of, saved, at, member, runs.name[member]);
+        load_operand<place_, kind::kind_, members, type>(p, state, of, saved, at, member, runs.name[member]);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     store_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name);
 __device__ inline void apply_formula(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,

@@ -34,6 +34,9 @@
 #define GEMMEPI_FORMULA 0 // 1: the prologue has a formula, for epilogue_inside.cuh
 #define GEMMEPI_FORMULA_ROLLS 0 // 1: it takes so many registers that the kernel for Hopper has one copy of it
 #endif
+#ifndef GEMMEPI_HALF_GROUP
+#define GEMMEPI_HALF_GROUP 0 // more: halves are of groups of columns, of either half so many; only sm90/ has such
+#endif
 #ifndef GEMMEPI_EXTRAS
 #define GEMMEPI_EXTRAS 0 // which of GEMMEPI_EXTRA_OPERANDS there are: a bit of each
 #endif
@@ -75,7 +78,9 @@ constexpr bool UPSTREAM = (GEMMEPI_EPILOGUE & FLAG_UPSTREAM) != 0;
 constexpr int ACTIVATION = GEMMEPI_EPILOGUE & 0xff;
 constexpr int HALVES = GATED ? 2 : 1, VALUE = GATE_FIRST ? 1 : 0, GATE = 1 - VALUE;
 constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;
-constexpr int HALVES_OUT = GATED && BACKWARD ? 2 : 1;
+constexpr int HALVES_OUT = GATED && (BACKWARD || UPSTREAM) ? 2 : 1; // UPSTREAM alone: a formula, which reads no aux
+constexpr bool IN_GROUPS = GEMMEPI_HALF_GROUP > 0; // halves
+constexpr int HALF_GROUP = IN_GROUPS ? GEMMEPI_HALF_GROUP : 1;
 constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads
 constexpr bool AUX_IS_MASK = SAVES_MASK<ACTIVATION> && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;

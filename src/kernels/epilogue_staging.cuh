@@ -45,7 +45,7 @@ template <class T, int Columns, bool InWords>
 __device__ inline void copy_box(u32 from, T *to, long long ld, int rows_left, int columns_left) {
     constexpr int per_word = 4 / sizeof(T), words = InWords ? Columns / per_word : Columns / per_word / 4;
     constexpr int at_once = words < 32 ? 32 / words : 1; // lines
-    constexpr int under_way = BACKWARD && GATED ? 2 : sizeof(T) == 4 ? 8 : 4; // loads, for which there are registers
+    constexpr int under_way = HALVES_OUT > 1 ? 2 : sizeof(T) == 4 ? 8 : 4; // loads, for which there are registers
     constexpr int rounds = 16 / at_once, loaded = rounds < under_way ? rounds : under_way;
     int line = (int)threadIdx.x % 32 / words, word = (int)threadIdx.x % words;
     int left = columns_left < Columns ? columns_left : Columns, first = word * (InWords ? per_word : 4 * per_word);

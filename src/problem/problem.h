@@ -88,7 +88,9 @@ static int gemmepi__halves_in(const gemmepi__problem *problem) {
 
 /* With GATED: how many halves the result's columns are. */
 static int gemmepi__halves_out(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD) ? 2 : 1;
+    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM)
+               ? 2
+               : 1;
 }
 
 /* How many columns each half of the product has. */

@@ -51,6 +51,8 @@ static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemm
         return "cuBLASLt takes no formulas";
     if (row->id == GEMMEPI_ROUTE_PLAIN && gemmepi__leaves_states(wanted->problem))
         return "its kernel leaves no states of rows for a formula's reductions";
+    if (row->id == GEMMEPI_ROUTE_PLAIN && gemmepi__half_group_rule(wanted->problem))
+        return gemmepi__half_group_rule(wanted->problem);
     return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 

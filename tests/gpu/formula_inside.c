@@ -60,22 +60,37 @@ static const formula_case cases[] = {
     {"x = v + bias; d = left(x) * silu(right(x)) + r", "bias:column r:full:half", GEMMEPI_F32, 1e-5},
     {"d = pair(v * silu(right(p)), v * left(p) * d_silu(right(p)))", "p:full:double", GEMMEPI_BF16, 1e-3},
     {"d = pair(dy * silu(right(v)), dy * left(v) * d_silu(right(v)))", "dy:full:half", GEMMEPI_BF16, 1e-3},
+    {"x = left(v, 64); y = right(v, 64); d = pair(x * c - y * s, y * c + x * s, 64)",
+     "c:full:half s:full:half", GEMMEPI_BF16, 1e-5},
     {"pre = v + bias; d = gelu_erf(pre)", "bias:column pre:full:f32:out", GEMMEPI_BF16, 1e-3},
     {"d = (uniform(seed, 7) >= 0.25 ? v / 0.75 : 0) + residual", "seed:scalar:i64 residual:full:f32",
      GEMMEPI_F32, 1e-6},
     {"d = column > row ? -30 : v * 0.125 - slope * (row - column) / columns + item", "slope:scalar:f32",
      GEMMEPI_F32, 1e-6},
+    {"x = v + bias; d = left(x, 128) * silu(right(x, 128)) + r", "bias:column r:full:half", GEMMEPI_BF16,
+     1e-3},
+    {"d = pair(left(v) * 2, right(v) * 3)", "", GEMMEPI_BF16, 1e-6},
     {"d = exp((v - lse) / 16) - (column == label)", "lse:row:f32 label:row:i64", GEMMEPI_BF16, 1e-3},
     {"d = sin(30 * (v + bias))", "bias:column:f32", GEMMEPI_F32, 1e-4},
     {"d = x * v + y * w + z; o = x - y", "x:full:f32 y:full w:full:e4m3 z:full:f16 o:full:f32:out",
      GEMMEPI_F32, 1e-5},
+    {"d = pair(v * silu(right(p, 64)), v * left(p, 64) * d_silu(right(p, 64)), 64)", "p:full:double",
+     GEMMEPI_BF16, 1e-3},
+    {"o = 2 * v - left(column, 256); d = v * left(x, 256) + o", "x:full:double o:full:f32:out", GEMMEPI_F32,
+     1e-5},
     {"x = left(v); y = right(v); d = pair(x * c - y * s, y * c + x * s)", "c:full:half s:full:half",
      GEMMEPI_BF16, 1e-5},
     {"lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)",
      "label:row:i64 lse:row:f32:out hit:row:f32:out", GEMMEPI_BF16, 1e-5},
+    {"x = left(v, 128); y = right(v, 128); d = pair(x * c - y * s, y * c + x * s, 128)",
+     "c:full:half:f32 s:full:half:f32", GEMMEPI_F32, 1e-5},
+    {"x = v + bias; d = pair(left(x, 64), right(x, 64) * rstd, 64) + r; o = x - d",
+     "bias:column rstd:row:f32 r:full o:full:f32:out", GEMMEPI_BF16, 1e-5},
     {"d = silu(v + bias) * up; ss = row_sum(d * d); top = row_max(d)",
      "bias:column up:full ss:row:f32:out top:row:f32:out", GEMMEPI_BF16, 1e-3},
     {"best = row_argmax(v); d = v", "best:row:i32:out", GEMMEPI_F32, 1e-6},
+    {"d = left(v, 384) * right(v, 384) + left(column, 384); best = row_argmax(v); s = row_sum(left(v, 384))",
+     "best:row:i32:out s:row:f32:out", GEMMEPI_F32, 1e-5},
     {"d = left(v) * right(v); s = row_sum(left(v) + right(v)); t = row_logsumexp(right(v))",
      "s:row:f32:out t:row:f32:out", GEMMEPI_BF16, 1e-5},
 };
@@ -98,10 +113,22 @@ typedef struct world {
     int64_t m, n, k;
     int batch, gap, unit; /* lines are longer by gap, and a multiple of unit */
     table a, b, d, operands[MOST];
-    int count;
+    int count, b_rows; /* b_rows: b is transposed */
     double number;
     rng random;
 } world;
+
+/* Columns of a group, of which halves are; 1: none. */
+static int group_of(const formula_case *c) {
+    const char *at = strstr(c->formula, "left(");
+    int group = 1;
+    return at && sscanf(at, "left(%*[a-z], %d", &group) == 1 ? group : 1;
+}
+
+/* Some of those whose D is in F32: k lies along lines of both operands then. */
+static int is_tf32(const world *w) {
+    return w->b_rows && w->c->d == GEMMEPI_F32;
+}
 
 static int has_d(const formula_case *c) {
     return strncmp(c->formula, "d = ", 4) == 0 || strstr(c->formula, "; d = ") != NULL;
@@ -190,23 +217,29 @@ static void make_operands(world *w) {
     }
 }
 
-static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd) {
+static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd,
+                       int b_rows) {
+    int group = group_of(c);
     int halves = strstr(c->formula, "d = left(") != NULL, doubles = strstr(c->operands, ":double") != NULL;
     memset(w, 0, sizeof *w);
     w->c = c;
     w->random = rng_seeded((uint64_t)(m * 7 + n));
-    w->m = m, w->n = n, w->k = k, w->batch = 2, w->gap = odd ? 1 : 8, w->unit = 1;
+    if (group > 1)
+        n = n <= 2 * group ? 2 * group : (n + group - 1) / group * group;
+    if (group > 1 && doubles)
+        n /= 2;
+    w->m = m, w->n = n, w->k = k, w->batch = 2, w->b_rows = b_rows, w->gap = odd ? 1 : 8, w->unit = 1;
     w->number = 3;
-    w->a.o.dtype = w->b.o.dtype = GEMMEPI_BF16;
+    w->a.o.dtype = w->b.o.dtype = is_tf32(w) ? GEMMEPI_F32 : odd ? GEMMEPI_F16 : GEMMEPI_BF16;
     w->a.o.kind = w->b.o.kind = w->d.o.kind = GEMMEPI_FULL;
     w->d.o.dtype = c->d;
     w->d.o.output = 1;
     snprintf(w->d.name, sizeof w->d.name, "d");
     make_operands(w);
-    make_table(w, &w->d, m, halves ? n / 2 : doubles ? 2 * n : n);
+    make_table(w, &w->d, m, halves ? n / 2 : doubles && strstr(c->formula, "pair(") ? 2 * n : n);
     w->unit = 8; /* TMA wants it */
     make_table(w, &w->a, m, k);
-    make_table(w, &w->b, k, n);
+    make_table(w, &w->b, b_rows ? n : k, b_rows ? k : n);
 }
 
 static gemmepi_matrix matrix_of(const table *t) {
@@ -226,6 +259,9 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
     memset(args, 0, sizeof *args);
     desc->m = w->m, desc->n = w->n, desc->k = w->k, desc->batch = w->batch;
     desc->a = matrix_of(&w->a), desc->b = matrix_of(&w->b);
+    desc->b.transposed = w->b_rows;
+    if (is_tf32(w))
+        desc->compute = GEMMEPI_COMPUTE_TF32;
     if (has_d(w->c))
         desc->d = matrix_of(&w->d);
     desc->formula = w->c->formula;
@@ -311,7 +347,7 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     gemmepi_status status;
     world w;
     int i;
-    make_world(&w, c, m, n, candidate.parts > 1 || cut < SM90_CUTS ? 1088 : 160, odd);
+    make_world(&w, c, m, n, candidate.parts > 1 || cut < SM90_CUTS ? 1088 : 160, odd, (cut ^ odd) & 1);
     candidate.applied = odd;
     describe(&w, 1, operands, pointers, &desc, &args);
     CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());

@@ -149,7 +149,11 @@ static void large_products_have_their_formulas_inside(void) {
                  {"s = row_logsumexp(v)", GEMMEPI_ROUTE_FUSED},
                  {"d = left(v) * silu(right(v))", GEMMEPI_ROUTE_FUSED},
                  {"d = even(v) * silu(odd(v))", GEMMEPI_ROUTE_SPLIT},
-                 {"d = left(v, 64) * silu(right(v, 64))", GEMMEPI_ROUTE_SPLIT}};
+                 {"d = left(v, 64) * silu(right(v, 64))", GEMMEPI_ROUTE_FUSED},
+                 {"x = left(v, 384); y = right(v, 384); d = pair(x - y, x + y, 384)", GEMMEPI_ROUTE_FUSED},
+                 {"d = pair(left(v, 3072) * 2, right(v, 3072), 3072)", GEMMEPI_ROUTE_FUSED},
+                 {"d = left(v, 192) * silu(right(v, 192))", GEMMEPI_ROUTE_SPLIT},
+                 {"d = left(v, 32) * silu(right(v, 32))", GEMMEPI_ROUTE_SPLIT}};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
         gemmepi_config config = gpu_config(0);

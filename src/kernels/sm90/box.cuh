@@ -38,14 +38,15 @@ __device__ inline Sums_of_box sums_of_box(const float (&sums)[TILE_N / 2], int g
 #pragma unroll
     for (int j = 0; j < HALVES_IN * BOX_COLUMNS / 2; j++)
         box.at[j / (BOX_COLUMNS / 2)][j % (BOX_COLUMNS / 2) / 4][j % 4] =
-            sums[(j / (BOX_COLUMNS / 2) * TILE_COLUMNS + group * GROUP) / 2 + j % (BOX_COLUMNS / 2)];
+            sums[first_sum(j / (BOX_COLUMNS / 2), group + j % (BOX_COLUMNS / 2) / 16) + j % 16];
     return box;
 }
 // The next box is the first: one copy of the epilogue is enough for all of them.
 __device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
+    constexpr int of_box = SIDE_BY_SIDE ? BOX_COLUMNS : BOX_COLUMNS / 2;
 #pragma unroll
-    for (int i = 0; i + BOX_COLUMNS / 2 < TILE_N / 2; i++)
-        sums[i] = sums[i + BOX_COLUMNS / 2];
+    for (int i = 0; i + of_box < TILE_N / 2; i++)
+        sums[i] = sums[i + of_box];
 }
 
 // >>its runs
@@ -67,7 +68,7 @@ __device__ inline void load_saved_run(const gemmepi__sm90_params &params, const 
                                       const Run_place &at, Saved &saved) {
 #pragma unroll
     for (int i = 0; i < INPUT_AUX; i++)
-        finisher.state.loaded_aux[i] = input_at(finisher.buffers, i, at.half, at.g);
+        finisher.state.loaded_aux[i] = input_at<HALVES_SAVED>(finisher.buffers, 0, i, at.half, at.g);
     if (LOADS_MASK)
         finisher.state.loaded_mask = mask_of(box.masks, box.strip, at.half, box.group + at.g);
     load_saved(params.epilogue, finisher.state, box.tile.item, at.row, at.column, at.valid, saved);
@@ -77,10 +78,10 @@ __device__ inline void load_saved_run(const gemmepi__sm90_params &params, const 
 __device__ inline void set_outputs(Epilogue_state &state, const Buffers &buffers, const Run_place &at) {
 #pragma unroll
     for (int i = 0; i < OUTPUT_D; i++)
-        state.staged_d[i] = IN_PLACE ? input_at(buffers, i, at.half, at.g) : output_at(buffers, i, at.half, at.g);
+        state.staged_d[i] = IN_PLACE ? input_at<HALVES_OUT>(buffers, 0, i, at.half, at.g) : output_at<HALVES_OUT>(buffers, 0, i, at.half, at.g);
 #pragma unroll
     for (int i = 0; i < OUTPUTS - OUTPUT_D; i++)
-        state.staged_aux[i] = output_at(buffers, i + OUTPUT_D, at.half, at.g);
+        state.staged_aux[i] = output_at<HALVES_IN>(buffers, OUTPUT_D, i, at.half, at.g);
 }
 
 // One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at
@@ -110,7 +111,7 @@ __device__ inline void finish_run(const gemmepi__sm90_params &params, const Fini
     set_outputs(state, finisher.buffers, at);
 #pragma unroll
     for (int i = 0; i < INPUTS - INPUT_AUX; i++)
-        state.loaded_residual[i] = input_at(finisher.buffers, i + INPUT_AUX, at.half, at.g);
+        state.loaded_residual[i] = input_at<HALVES_OUT>(finisher.buffers, INPUT_AUX, i, at.half, at.g);
     state.mask_place = at.half + 2 * at.g;
     if (!SAVED_FIRST)
         load_saved_run(params, finisher, box, at, saved);

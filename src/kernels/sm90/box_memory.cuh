@@ -23,17 +23,29 @@ __device__ inline Buffers buffers_of(const Shared &shared) {
             0};
 }
 
-// >>where a lane's run is: of eight rows `half`, and 32 columns `group` of the box
+// >>where a lane's run is: of eight rows `half`, and 32 columns `group` of the box; of a matrix that has so many halves `member`, the
+// first of which is the buffer's `first`
 
 __device__ inline u32 place_in_box(const Buffers &buffers, int half, int group) {
     u32 unit = BOX_GROUPS == 1 ? threadIdx.x % 4 / 2 : group * 4 + threadIdx.x % 32 / 8;
     return (half * 8 + buffers.line) * LINE + ((unit ^ buffers.line) << 4) + (BOX_GROUPS == 1 ? threadIdx.x % 2 * 8 : 0);
 }
-__device__ inline u32 output_at(const Buffers &buffers, int matrix, int half, int group) {
-    return buffers.outputs + (buffers.turn * OUTPUTS + matrix) * BOX_BYTES + place_in_box(buffers, half, group);
+template <int Halves> constexpr bool IS_GROUPS = BOXES_GROUPS && Halves > 1; // each is a group, in the place of a half
+template <int Halves> __device__ inline u32 output_at(const Buffers &buffers, int first, int member, int half, int group) {
+    int matrix = IS_GROUPS<Halves> ? group : member, within = IS_GROUPS<Halves> ? member : group;
+    return buffers.outputs + (buffers.turn * OUTPUTS + first + matrix) * BOX_BYTES + place_in_box(buffers, half, within);
 }
-__device__ inline u32 input_at(const Buffers &buffers, int matrix, int half, int group) {
-    return buffers.inputs + (buffers.taken % 2 * INPUTS + matrix) * BOX_BYTES + place_in_box(buffers, half, group);
+template <int Halves> __device__ inline u32 input_at(const Buffers &buffers, int first, int member, int half, int group) {
+    int matrix = IS_GROUPS<Halves> ? group : member, within = IS_GROUPS<Halves> ? member : group;
+    return buffers.inputs + (buffers.taken % 2 * INPUTS + first + matrix) * BOX_BYTES + place_in_box(buffers, half, within);
+}
+// Of a box's matrix the nth, where `column` is that of the halves.
+template <int Halves> __device__ inline Box_place place_of_box(const gemmepi__epilogue_params &p, int column, int nth) {
+    if (IS_GROUPS<Halves>)
+        return {column * 2 + nth * BOX_COLUMNS, 0};
+    if (IN_GROUPS)
+        return {(int)column_of_half<Halves>(p, column, nth), 0};
+    return {column, nth};
 }
 
 // >>inputs
@@ -54,10 +66,11 @@ __device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Buffers &bu
         barrier_expect(full, INPUTS * BOX_BYTES);
 #pragma unroll
         for (int half = 0; half < INPUT_AUX; half++)
-            load_input(p.aux, to + half * BOX_BYTES, full, column, row, half, tile.item);
+            load_input(p.aux, to + half * BOX_BYTES, full, place_of_box<HALVES_SAVED>(p.epilogue, column, half), row, tile.item);
 #pragma unroll
         for (int half = 0; half < INPUTS - INPUT_AUX; half++)
-            load_input(p.residual, to + (INPUT_AUX + half) * BOX_BYTES, full, column, row, half, tile.item);
+            load_input(p.residual, to + (INPUT_AUX + half) * BOX_BYTES, full, place_of_box<HALVES_OUT>(p.epilogue, column, half), row,
+                       tile.item);
     }
     buffers.asked++;
 }
@@ -80,11 +93,12 @@ __device__ inline u32 outputs_of_box(const Buffers &buffers) {
                     : buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES;
 }
 // What TMA does not take: a matrix of the box whose first row and column these are.
-template <class T>
+template <class T, int Halves>
 __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,
                                    int row, int half, int item) {
-    copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,
-                                   (int)p.n - column);
+    long long first = IS_GROUPS<Halves> ? column * 2 + half * BOX_COLUMNS : column_of_half<Halves>(p, column, half);
+    int left = IS_GROUPS<Halves> ? (int)p.n * 2 - (int)first : (int)p.n - column;
+    copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, first), x.ld, (int)p.m - row, left);
 }
 
 __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, int item) {
@@ -96,18 +110,19 @@ __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffe
         u32 from = outputs_of_box(buffers);
 #pragma unroll
         for (int half = 0; half < moved_d; half++)
-            store_output(p.d, from + half * BOX_BYTES, column, row, half, item);
+            store_output(p.d, from + half * BOX_BYTES, place_of_box<HALVES_OUT>(p.epilogue, column, half), row, item);
 #pragma unroll
         for (int half = 0; half < moved_aux; half++)
-            store_output(p.aux, from + (half + OUTPUT_D) * BOX_BYTES, column, row, half, item);
+            store_output(p.aux, from + (half + OUTPUT_D) * BOX_BYTES, place_of_box<HALVES_IN>(p.epilogue, column, half), row, item);
         commit_stores();
     }
 #pragma unroll
     for (int half = 0; half < (COPIES_D ? OUTPUT_D : 0); half++)
-        copy_matrix<GEMMEPI_D_TYPE>(p.epilogue, p.epilogue.d, outputs_of_box(buffers) + half * BOX_BYTES, column, row, half, item);
+        copy_matrix<GEMMEPI_D_TYPE, HALVES_OUT>(p.epilogue, p.epilogue.d, outputs_of_box(buffers) + half * BOX_BYTES, column, row,
+                                                half, item);
 #pragma unroll
     for (int half = 0; half < (COPIES_AUX ? OUTPUTS - OUTPUT_D : 0); half++)
-        copy_matrix<GEMMEPI_AUX_TYPE>(p.epilogue, p.epilogue.aux, outputs_of_box(buffers) + (half + OUTPUT_D) * BOX_BYTES, column,
-                                      row, half, item);
+        copy_matrix<GEMMEPI_AUX_TYPE, HALVES_IN>(p.epilogue, p.epilogue.aux, outputs_of_box(buffers) + (half + OUTPUT_D) * BOX_BYTES,
+                                                 column, row, half, item);
     buffers.turn = buffers.turn + 1 == OUTPUT_BUFFERS ? 0 : buffers.turn + 1;
 }

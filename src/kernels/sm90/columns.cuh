@@ -29,7 +29,7 @@ __device__ inline void begin_sums(const Of_columns (&bias)[GROUPS], float (&sums
                 asm volatile("add.f32 %0, %0, 0f80000000;" : "+f"(values[j])); // -0
 #pragma unroll
             for (int j = 0; j < STRIPS * 2 * RUN; j++) // of each strip's two rows of a lane
-                sums[j / (2 * RUN)][(half * TILE_COLUMNS + group * GROUP) / 2 + j % (2 * RUN)] =
+                sums[j / (2 * RUN)][first_sum(half, group) + j % (2 * RUN)] =
                     values[j % (2 * RUN) / 4 * 2 + j % 2];
         }
     }

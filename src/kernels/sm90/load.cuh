@@ -9,7 +9,7 @@
 // lines as there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.
 constexpr bool TAILS = GEMMEPI_TAILS;
 constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's share, of B where B_ROWS
-constexpr int B_BOX = B_LINES > TILE_COLUMNS ? TILE_COLUMNS : B_LINES;
+constexpr int B_MOST = B_LINES > SPAN ? SPAN : B_LINES, B_BOX = IN_GROUPS && SPANS > 1 && HALF_GROUP % B_MOST ? 64 : B_MOST;
 
 // Bytes of a tile's lines, of which `left` are not beyond the end.
 template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
@@ -18,7 +18,7 @@ template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
 }
 __device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &tile) {
     u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
-    u32 b = TAILS ? HALVES_IN * tail_bytes<B_ROWS>((int)p.epilogue.n - tile.n * TILE_COLUMNS, TILE_COLUMNS) : B_BYTES;
+    u32 b = TAILS ? SPANS * tail_bytes<B_ROWS>(span_left(p, tile), SPAN) : B_BYTES;
     return a + b;
 }
 
@@ -32,7 +32,7 @@ struct Sharers {
 // A stage to load: where this block's tiles go, its barrier, and what of the tile exists.
 struct Step {
     int block, k;
-    int rows_left, columns_left; // from this block's share of A, and from the tile's first column on
+    int rows_left, columns_left; // from this block's share of A, and from the first column of the tile's spans on
     u32 full, a, b;
 };
 
@@ -63,13 +63,13 @@ __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, c
 #pragma unroll
         for (int i = 0; i < B_LINES; i += B_BOX) {
             int line = (int)with.row * B_LINES + i;
-            load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, step.columns_left - line % TILE_COLUMNS, step.b + line * LINE,
+            load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, step.columns_left - line % SPAN, step.b + line * LINE,
                                              step.full, step.k, column_of(p, tile, line), item, with.of_b);
         }
     } else {
 #pragma unroll
         for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd
-            if ((i / 64 + step.block) % CLUSTER_M == (int)with.row && (!TAILS || i % TILE_COLUMNS < step.columns_left))
+            if ((i / 64 + step.block) % CLUSTER_M == (int)with.row && (!TAILS || i % SPAN < step.columns_left))
                 load_box<(CLUSTER_M > 1)>(p.b, step.b + i * LINE, step.full, column_of(p, tile, i), step.k, item, with.of_b);
     }
 }
@@ -98,7 +98,7 @@ __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shar
             Step step = {block,
                          block * TILE_K,
                          (int)p.epilogue.m - m,
-                         (int)p.epilogue.n - tile.n * TILE_COLUMNS,
+                         span_left(p, tile),
                          shared.full(pipeline.stage),
                          shared.a(pipeline.stage) + with.column * A_LINES * LINE,
                          shared.b(pipeline.stage)};

@@ -54,6 +54,10 @@ constexpr int STRIPS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows,
 // GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;         // of the result, of either half
 constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP; // of columns: a run of each lane
+// Halves of groups that are as narrow lie side by side in a tile of B, whose columns are the product's in one span; else each half's are.
+constexpr bool SIDE_BY_SIDE = IN_GROUPS && HALF_GROUP == GROUP && HALVES_IN > 1;
+constexpr int SPANS = SIDE_BY_SIDE ? 1 : HALVES_IN, SPAN = TILE_N / SPANS;
+static_assert(!IN_GROUPS || HALF_GROUP == GROUP || HALF_GROUP % 64 == 0, "B is loaded 64 columns at a time, or some that divide them");
 static_assert(PARTS == 1 || (!PING_PONG && CLUSTER_M * CLUSTER_N == 1), "a cluster is one tile's");
 
 // >>stages: tiles of A and B
@@ -70,6 +74,8 @@ static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma take
 constexpr int BOX_GROUPS = GEMMEPI_BOX_GROUPS, BOX_COLUMNS = BOX_GROUPS * GROUP;
 constexpr int BOX_BYTES = 16 * LINE; // of one matrix
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
+// Of matrices with two halves a box has columns of one half, or both halves of a group that are together as wide.
+constexpr bool BOXES_GROUPS = IN_GROUPS && HALF_GROUP < BOX_COLUMNS;
 // Inputs: what the epilogue reads comes by TMA a box ahead, into two buffers of each warp.
 constexpr int INPUT_AUX = LOADS_AUX ? HALVES_SAVED : 0;
 constexpr int INPUTS = INPUT_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), INPUT_BUFFERS = INPUTS ? 2 : 0;
@@ -109,6 +115,6 @@ static_assert(!HAS_BGRAD || (PARTS == 1 && SHARES_LAST == PING_PONG && !SUMMED &
 // leaves them.
 constexpr bool NEEDS_REGISTERS =
     !SUMMED && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS ||
-                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
+                (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

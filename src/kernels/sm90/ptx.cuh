@@ -98,17 +98,21 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
                      "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(item)
                      : "memory");
 }
+// Where a box of such begins; halves of the whole are an axis of their own.
+struct Box_place {
+    int column, half;
+};
 // A box of what the epilogue reads, of four axes.
-__device__ inline void load_input(const gemmepi__tensor_map &map, u32 to, u32 barrier, int column, int row, int half, int item) {
+__device__ inline void load_input(const gemmepi__tensor_map &map, u32 to, u32 barrier, Box_place at, int row, int item) {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
-                 "l"(&map), "r"(barrier), "r"(column), "r"(row), "r"(half), "r"(item)
+                 "l"(&map), "r"(barrier), "r"(at.column), "r"(row), "r"(at.half), "r"(item)
                  : "memory");
 }
 // A box of results.
-__device__ inline void store_output(const gemmepi__tensor_map &map, u32 from, int column, int row, int half, int item) {
+__device__ inline void store_output(const gemmepi__tensor_map &map, u32 from, Box_place at, int row, int item) {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
-                 "r"(from), "r"(column), "r"(row), "r"(half), "r"(item)
+                 "r"(from), "r"(at.column), "r"(row), "r"(at.half), "r"(item)
                  : "memory");
 }
 // What this warp has written to shared memory is seen by TMA behind it.

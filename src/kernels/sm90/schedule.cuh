@@ -48,8 +48,18 @@ __device__ inline int blocks_of_k(const gemmepi__sm90_params &p, u32 part) {
 
 // The column of op(B) that is line `line` of the tile.
 __device__ inline int column_of(const gemmepi__sm90_params &p, const Tile &tile, int line) {
-    int half = HALVES_IN == 2 && line >= TILE_COLUMNS;
-    return tile.n * TILE_COLUMNS + line - half * TILE_COLUMNS + half * (int)p.epilogue.n;
+    int half = SPANS == 2 && line >= SPAN;
+    if (IN_GROUPS)
+        return (int)column_of_half<SPANS>(p.epilogue, tile.n * SPAN + line - half * SPAN, half);
+    return tile.n * SPAN + line - half * SPAN + half * (int)p.epilogue.n;
+}
+// Columns of a span from the tile's first to the end, which may lie before that.
+__device__ inline int span_left(const gemmepi__sm90_params &p, const Tile &tile) {
+    return (int)p.epilogue.n * (HALVES_IN / SPANS) - tile.n * SPAN;
+}
+// The first of this lane's sums of a half's 32 columns.
+__device__ constexpr int first_sum(int half, int group) {
+    return SIDE_BY_SIDE ? (group * 2 + half) * GROUP / 2 : (half * TILE_COLUMNS + group * GROUP) / 2;
 }
 // Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.
 __device__ inline int columns_left(const gemmepi__sm90_params &p, const Tile &tile, int group) {

@@ -115,7 +115,7 @@ __device__ inline void store_total_at(const gemmepi__sm90_params &p, u32 item, i
 }
 __device__ inline void store_total(const gemmepi__sm90_params &p, const Tile &tile, int line, double total) {
     int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);
-    int left = SUMMED == 1 ? (int)p.epilogue.m - at : (int)p.epilogue.n - tile.n * TILE_COLUMNS - line % TILE_COLUMNS;
+    int left = SUMMED == 1 ? (int)p.epilogue.m - at : span_left(p, tile) - line % SPAN;
     if (left > 0)
         store_total_at(p, tile.item, at, total);
 }

@@ -202,14 +202,32 @@ static int gemmepi__sums_items(const gemmepi__problem *problem) {
 
 /* >>boxes of operands */
 
+/* Columns of the product that lie side by side in a tile of B: of all its columns, or of either half's; where groups are of 64 columns
+   a tile has whole ones. */
+static int gemmepi__b_spans(const gemmepi__problem *problem) {
+    return gemmepi__half_group(problem) == 32 ? 1 : gemmepi__halves_in(problem);
+}
+
+static int gemmepi__b_span(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    return shape->tile_n / gemmepi__b_spans(problem);
+}
+
+static int64_t gemmepi__span_columns(const gemmepi__problem *problem) {
+    return problem->n / gemmepi__b_spans(problem);
+}
+
 /* Lines of a box: along k those that a block loads of a tile of A, or of a half of B's. */
 static int gemmepi__a_box(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     return problem->views[GEMMEPI__A].transposed ? 64 : shape->tile_m / shape->cluster_n;
 }
 
 static int gemmepi__b_box(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    int lines = shape->tile_n / shape->cluster_m, columns = shape->tile_n / gemmepi__halves_in(problem);
-    return !problem->views[GEMMEPI__B].transposed ? 64 : lines < columns ? lines : columns;
+    int lines = shape->tile_n / shape->cluster_m, columns = gemmepi__b_span(problem, shape);
+    int most = lines < columns ? lines : columns;
+    return !problem->views[GEMMEPI__B].transposed ||
+                   (gemmepi__b_spans(problem) > 1 && gemmepi__half_group(problem) % most)
+               ? 64
+               : most;
 }
 
 /* Whether tiles of clusters reach so far beyond an extent that there is less to load: a line, or where these lie along k a whole box. */
@@ -222,10 +240,10 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 }
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    int64_t columns = shape->tile_n / gemmepi__halves_in(problem) * shape->cluster_n;
+    int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
     return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
                              !problem->views[GEMMEPI__A].transposed) ||
-           gemmepi__has_tail(gemmepi__half_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
+           gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
 /* >>shared memory */
@@ -632,19 +650,21 @@ static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__pr
     return gemmepi__encode_map(driver, view, &shape, gemmepi__operand_promotion(view), map);
 }
 
-/* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns. */
+/* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns; those of groups are
+   of whole boxes. */
 static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
                                const gemmepi__view *view, int halves, int promotion,
                                gemmepi__tensor_map *map) {
     gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
+    int together = gemmepi__half_group(problem) ? halves : 1, apart = halves / together;
     uint64_t line = gemmepi__map_line(view);
     shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
-    shape.extents[0] = (uint64_t)gemmepi__half_columns(problem);
+    shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
     shape.extents[1] = (uint64_t)problem->m;
-    shape.extents[2] = (uint64_t)halves;
+    shape.extents[2] = (uint64_t)apart;
     shape.extents[3] = (uint64_t)problem->batch;
     shape.strides[0] = line;
-    shape.strides[1] = halves > 1 ? shape.extents[0] : line;
+    shape.strides[1] = apart > 1 ? shape.extents[0] : line;
     shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
     return gemmepi__encode_map(driver, view, &shape, promotion, map);
 }
@@ -742,7 +762,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
     if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
         sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
     if (sm90->tails && problem->views[GEMMEPI__B].transposed)
-        sm90->last_b = gemmepi__last_lines(gemmepi__half_columns(problem), gemmepi__b_box(problem, shape));
+        sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
     gemmepi__share_memory(problem, sm90);
 }
 

@@ -34,9 +34,20 @@ static int gemmepi__is_halved(const gemmepi__formula *f) {
     return gemmepi__members_of_v(f) > 1 || f->operands[GEMMEPI__RESULT].members > 1;
 }
 
-/* Whether BACKWARD stands for the two members that D has: such an epilogue reads aux. */
+/* Whether an epilogue stands for the two members that D has that may read aux; BACKWARD alone must, UPSTREAM need not. */
 static int gemmepi__wants_aux(const gemmepi__formula *f) {
     return f->operands[GEMMEPI__RESULT].members > 1;
+}
+
+static int gemmepi__must_have_aux(const gemmepi__formula *f) {
+    return gemmepi__wants_aux(f) && gemmepi__members_of_v(f) == 1;
+}
+
+/* Halves of groups, of which a kernel's tiles are made: columns of either half, 0 where halves are of the whole. */
+static int64_t gemmepi__half_group_of(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    int64_t units = problem->n / gemmepi__members_of_v(f);
+    return f->has_halves && f->group && f->group / 2 != units ? f->group / 2 : 0;
 }
 
 /* What may come as a matrix or a vector of an epilogue does: the operand's element is one of these, and it is all of one piece. */
@@ -109,13 +120,15 @@ static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
         return "it has more than 12 operands";
     if (!f->reads_value || !(gemmepi__stores_d(problem->formula) || gemmepi__reduces_inside(problem)))
         return "it does not read v, or stores neither D nor reductions of rows";
-    if (f->has_halves && (f->mode == GEMMEPI__EVEN_ODD || f->group))
-        return "its halves are every second column, or of groups of columns, which do not meet in a thread";
+    if (f->has_halves && f->mode == GEMMEPI__EVEN_ODD)
+        return "its halves are every second column, which do not meet in a thread";
+    if (gemmepi__half_group_of(problem) % 64 && gemmepi__half_group_of(problem) != 32)
+        return "its groups are of neither 64 columns nor a multiple of 128, of which a kernel's tiles are made";
     if (f->indices >> GEMMEPI__INDEX_DEPTH & 1)
         return "it reads depth";
     for (i = 0; i < f->operand_count && !reason; i++)
         reason = gemmepi__operand_is_not_inside(problem, i);
-    if (!reason && gemmepi__wants_aux(f) && gemmepi__slots_of(problem).aux < 0)
+    if (!reason && gemmepi__must_have_aux(f) && gemmepi__slots_of(problem).aux < 0)
         reason = "D is twice as wide as what is computed of v, and no operand is FULL and as wide as that";
     return reason;
 }
@@ -159,7 +172,7 @@ static gemmepi__problem gemmepi__problem_inside(const gemmepi__problem *problem)
     inside.flags |= GEMMEPI__IS_INSIDE | (gemmepi__stores_d(problem->formula) ? 0 : GEMMEPI__ONLY_SUMS);
     if (gemmepi__is_halved(f))
         inside.epilogue |= GEMMEPI_GATED;
-    if (gemmepi__is_halved(f) && gemmepi__wants_aux(f) && gemmepi__members_of_v(f) > 1)
+    if (gemmepi__wants_aux(f) && !gemmepi__must_have_aux(f))
         inside.epilogue |= GEMMEPI_UPSTREAM;
     gemmepi__take_slot(&inside, GEMMEPI__BIAS, slots.bias, GEMMEPI_BIAS);
     gemmepi__take_slot(&inside, GEMMEPI__AUX, slots.aux, GEMMEPI_BACKWARD);
@@ -190,16 +203,19 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
 #define GEMMEPI__UNROLLED_CYCLES 40
 
 /* Whether the kernel for Hopper has the formula's instructions once, not once for each box of columns: so many would not stay in its cache,
-   or, of long formulas and such with matrices straight from memory, ptxas would lack registers. */
+   or ptxas would lack registers, of long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a
+   residual, or a bias and such a matrix. */
 static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
+    int wide = gemmepi__wants_aux(f) && !gemmepi__must_have_aux(f) && problem->views[GEMMEPI__D].bits == 32;
     int i, direct = 0;
     for (i = 0; i < f->operand_count; i++)
         direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
                   i != slots.residual;
     return gemmepi__inside_cycles(problem) > GEMMEPI__UNROLLED_CYCLES || f->node_count > 24 || direct > 1 ||
            (direct && f->operand_count > 3) ||
+           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
            (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
@@ -220,6 +236,9 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
     gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n",
                     gemmepi__half_columns(problem) % GEMMEPI__STATE_COLUMNS == 0);
+    if (gemmepi__half_group_of(problem))
+        gemmepi__append(text, "#define GEMMEPI_HALF_GROUP %lld\n",
+                        (long long)gemmepi__half_group_of(problem));
 }
 
 /* The formula's code, behind the defines. */
@@ -316,6 +335,21 @@ static int gemmepi__leaves_states(const gemmepi__problem *problem) {
     (void)problem;
     return 0;
 #endif
+}
+
+/* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */
+static int64_t gemmepi__half_group(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    return problem->formula ? gemmepi__half_group_of(problem) : 0;
+#else
+    (void)problem;
+    return 0;
+#endif
+}
+
+/* Why a kernel that has halves of the whole alone does not take the problem, or NULL. */
+static const char *gemmepi__half_group_rule(const gemmepi__problem *problem) {
+    return gemmepi__half_group(problem) ? "its kernel has no halves of groups of columns" : NULL;
 }
 
 /* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
