@@ -11,10 +11,6 @@
 
 #if GEMMEPI_FORMULA
 #include "formula.cuh"
-#include "formula_kinds.cuh"
-#if GEMMEPI_INSIDE_REDUCES
-#include "formula_reduce.cuh"
-#endif
 
 // What an operand's elements become: whole numbers stay such.
 template <class Type> __device__ inline auto taken() {
@@ -86,80 +82,123 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
             x[i] *= *from.scale;
 }
 
-#if GEMMEPI_INSIDE_REDUCES
 // >>reductions along rows: of each row and 32 columns a state in memory, for formula_reduce.cu
 
-// Of a row's four lanes each has all.
-__device__ inline Acc sum_of_row(Acc x) {
-    x += from_lane(x, 1);
-    return x + from_lane(x, IN_ROW);
-}
-__device__ inline Acc largest_of_row(Acc x) {
-    x = larger_or_nan(x, from_lane(x, 1));
-    return larger_or_nan(x, from_lane(x, IN_ROW));
-}
+static_assert(SPREAD || !GEMMEPI_INSIDE_REDUCES, "a row's lanes have 32 columns");
 
-// The state of a row's lanes, which have so many numbers each; those that do not exist change nothing. `columns`: of an argmax.
-template <class State, int N> __device__ inline State state_of_row(const Acc (&x)[N], const long long (&columns)[N]) {
-    if constexpr (SAME<State, Argmax<Acc>>) {
-        State state = State::empty();
+// Of a lane's numbers; those that do not exist change nothing. `columns`: of an argmax, -1 where there is none.
+template <class Part, int N> __device__ inline Part part_of_lane(const Acc (&x)[N], const long long (&columns)[N]) {
+    if constexpr (SAME<Part, Argmax<Acc>>) {
+        Part part = Part::empty();
 #pragma unroll
         for (int i = 0; i < N; i++)
             if (columns[i] >= 0)
-                state.add(x[i], columns[i]);
-        state.join(from_lane(state, 1));
-        state.join(from_lane(state, IN_ROW));
-        return state;
-    } else if constexpr (SAME<State, Sum<Acc>>) {
-        return {(double)sum_of_row(sum_of_pairs(x))};
-    } else if constexpr (SAME<State, Max<Acc>>) {
-        return {largest_of_row(largest_of_pairs(x))};
+                part.add(x[i], columns[i]);
+        return part;
+    } else if constexpr (SAME<Part, Sum_of_lane>) {
+        return {sum_of_pairs(x)};
+    } else if constexpr (SAME<Part, Max<Acc>>) {
+        return {largest_of_pairs(x)};
     } else {
-        State state = {largest_of_row(largest_of_pairs(x)), 0};
+        Part part = {largest_of_pairs(x), 0};
         Acc powers[N];
 #pragma unroll
         for (int i = 0; i < N; i++)
-            powers[i] = exponential_below(x[i] - state.shift());
-        state.sum = sum_of_row(sum_of_pairs(powers));
-        return state;
+            powers[i] = exponential_below(x[i] - part.shift());
+        part.sum = sum_of_pairs(powers);
+        return part;
     }
 }
 
-template <int Place, int Members, int Reduction>
-__device__ inline void leave_state(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
-                                   const Acc (&x)[Members][RUN]) {
-    typedef State_of<Acc, Reduction> State;
-    static_assert(SPREAD, "a row's lanes have 32 columns");
-    const gemmepi__formula_place &to = state.beside[Place];
+// An output's run goes into the part that this lane keeps of its row and 32 columns.
+template <int Members, int Reduction>
+__device__ inline void keep_part(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Acc (&x)[Members][RUN],
+                                 Part_of<Reduction> &part) {
     Acc there[Members * RUN];
     long long columns[Members * RUN];
 #pragma unroll
     for (int i = 0; i < Members * RUN; i++) {
         bool exists = GEMMEPI_INSIDE_WHOLE || place(i % RUN) < at.valid;
-        there[i] = exists ? x[i / RUN][i % RUN] : SAME<State, Sum<Acc>> ? Acc(0) : below_all<Acc>();
+        there[i] = exists ? x[i / RUN][i % RUN] : SAME<Part_of<Reduction>, Sum_of_lane> ? Acc(0) : below_all<Acc>();
         columns[i] = exists ? column_of_half<Members>(p, at.column, i / RUN) + place(i % RUN) : -1;
     }
-    State of_row = state_of_row<State>(there, columns);
-    if (lane_of_row() == 0 && at.row < p.m && at.column < p.n)
-        ((State *)to.data)[at.item * to.stride + at.row * to.ld + at.column / 32] = of_row;
+    part = part_of_lane<Part_of<Reduction>>(there, columns);
 }
-#endif
+
+// Of the four lanes of each row each gets all. Parts wait for the lanes together, not one after another.
+template <class Part> __device__ inline void join_lanes_of_rows(Part (&parts)[RUNS_OF_BOX]) {
+#pragma unroll
+    for (int step = 1; step <= IN_ROW; step += IN_ROW - 1)
+#pragma unroll
+        for (int i = 0; i < RUNS_OF_BOX; i++)
+            parts[i].join(from_lane(parts[i], step));
+}
+__device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) { // an exponential for each lane, not two for each join
+    Max<Acc> most[RUNS_OF_BOX];
+    Sum_of_lane sums[RUNS_OF_BOX];
+#pragma unroll
+    for (int i = 0; i < RUNS_OF_BOX; i++)
+        most[i] = {parts[i].most};
+    join_lanes_of_rows(most);
+#pragma unroll
+    for (int i = 0; i < RUNS_OF_BOX; i++) {
+        Acc before = parts[i].most;
+        parts[i].most = most[i].at;
+        sums[i] = {parts[i].sum * exponential_below(before - parts[i].shift())};
+    }
+    join_lanes_of_rows(sums);
+#pragma unroll
+    for (int i = 0; i < RUNS_OF_BOX; i++)
+        parts[i].sum = sums[i].at;
+}
+
+template <class State> __device__ inline State state_of_part(const State &part) {
+    return part;
+}
+__device__ inline Sum<Acc> state_of_part(const Sum_of_lane &part) {
+    return {(double)part.at};
+}
+
+template <int Place, int Reduction>
+__device__ inline void store_kept_parts(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item, int row,
+                                        int column, Kept_parts<Reduction> &kept) {
+    if constexpr (Reduction != reduction::none) {
+        const gemmepi__formula_place &to = state.beside[Place];
+        join_lanes_of_rows(kept.parts);
+        Part_of<Reduction> mine = kept.parts[0]; // each lane stores one
+#pragma unroll
+        for (int i = 1; i < RUNS_OF_BOX; i++)
+            if (lane_of_row() == i)
+                mine = kept.parts[i];
+        if (row < (int)p.m && column < (int)p.n)
+            ((State_of<Acc, Reduction> *)to.data)[item * to.stride + row * to.ld + column / 32] = state_of_part(mine);
+    }
+}
+
+// Until the box of 16 rows and as many groups of 32 columns has ended: row and column are its first.
+__device__ inline void store_kept_states(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, int row,
+                                         int column, int groups) {
+    int group = lane_of_row() / 2;
+    row += lane_of_row() % 2 * 8 + row_of_lane();
+    column = group < groups ? column + group * 32 : (int)p.n;
+#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \
+    store_kept_parts<place_, reduction::reduction_>(p, state, item, row, column, state.kept_parts.name);
+    FORMULA_OUTPUTS(INSIDE_STORE_KEPT)
+}
 
 // >>a run
 
 template <int Place, int Members, class Type, int Reduction>
-__device__ inline void store_output(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
-                                    const Acc (&x)[Members][RUN]) {
+__device__ inline void finish_output(const gemmepi__epilogue_params &p, Epilogue_state &state, const Run_of_formula &at,
+                                     const Acc (&x)[Members][RUN], Kept_parts<Reduction> &kept) {
     const gemmepi__formula_place &to = state.beside[Place];
-    if constexpr (Reduction == reduction::none)
+    if constexpr (Reduction != reduction::none)
+        keep_part<Members, Reduction>(p, at, x, kept.parts[state.mask_place]);
+    else
 #pragma unroll
         for (int member = 0; member < Members; member++)
             store_at((Type *)to.data + at.item * to.stride + at.row * to.ld + column_of_half<Members>(p, at.column, member),
                      at.valid, x[member]);
-#if GEMMEPI_INSIDE_REDUCES
-    else
-        leave_state<Place, Members, Reduction>(p, state, at, x);
-#endif
 }
 
 #define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];
@@ -219,8 +258,8 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
     for (int member = 0; member < members; member++)             \
         load_operand<place_, kind::kind_, members, type>(p, state, of, saved, at, member, runs.name[member]);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
-    store_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name);
-__device__ inline void apply_formula(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
+    finish_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name, state.kept_parts.name);
+__device__ inline void apply_formula(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                      const Saved &saved, const Run_of_formula &at, Acc (&v)[HALVES][RUN]) {
     Operand_runs runs;
     Output_runs outputs;

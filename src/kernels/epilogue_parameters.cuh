@@ -115,8 +115,40 @@ typedef gemmepi__kernel_matrix Beside;
 #define BESIDE extras
 #endif
 
+#if GEMMEPI_FORMULA
+#include "formula_kinds.cuh"
+#include "formula_reduce.cuh"
+
+// What a lane keeps of a formula's reductions, of each run of a box of 16 rows and 64 columns at most, until all its lanes are joined.
+constexpr int RUNS_OF_BOX = 4;
+struct Sum_of_lane {
+    Acc at;
+    __device__ void join(const Sum_of_lane &other) {
+        at += other.at;
+    }
+};
+template <int Reduction> __device__ inline auto part_of() {
+    if constexpr (SAME<State_of<Acc, Reduction>, Sum<Acc>>)
+        return Sum_of_lane();
+    else
+        return State_of<Acc, Reduction>();
+}
+template <int Reduction> using Part_of = decltype(part_of<Reduction>());
+template <int Reduction> struct Kept_parts {
+    Part_of<Reduction> parts[RUNS_OF_BOX];
+};
+template <> struct Kept_parts<reduction::none> {};
+#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;
+struct Kept_outputs {
+    FORMULA_OUTPUTS(KEPT_PARTS)
+};
+#endif
+
 // What a thread keeps from run to run: its runs are of one item and of the same columns.
 struct Epilogue_state {
+#if GEMMEPI_FORMULA
+    Kept_outputs kept_parts;
+#endif
 #if GEMMEPI_EXTRAS || GEMMEPI_FORMULA // a member that nobody reads gives some kernels other registers
     const Beside *beside;
 #endif

@@ -396,6 +396,9 @@ __device__ inline void finish(const gemmepi__sm80_params &params, long long item
             }
             if (KEEPS_MASK)
                 store_kept_masks(p, state, item, row + i * 16, box_column, BOX_GROUPS);
+#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
+            store_kept_states(p, state, item, row + i * 16, box_column, BOX_GROUPS);
+#endif
             if (STAGED) {
                 int rows_left = (int)p.m - row - i * 16;
                 __syncwarp();

@@ -167,6 +167,9 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
     if (KEEPS_MASK)
         store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
                          BOX_GROUPS);
+#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
+    store_kept_states(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP, BOX_GROUPS);
+#endif
     if (HAS_OUTPUTS)
         end_outputs(params, finisher.buffers, box.tile.n * TILE_COLUMNS + box.group * GROUP, box.row, box.tile.item);
     finisher.buffers.taken++;
