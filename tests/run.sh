@@ -76,11 +76,11 @@ fi
 
 # how many of the cases run, in how many pieces a grid goes, and what all takes of one processor
 if [ "$mode" = test-all ]; then
-    share=1 pieces=32 problems=300 fused= random= seconds=900
+    share=1 pieces=32 problems=300 fused= inside= random= seconds=900
     has_gpu && seconds=14000
 else
-    share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= random= seconds=400
-    has_gpu && share=16 pieces=32 fused='1 -1 1' random=60 seconds=3000
+    share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= inside= random= seconds=400
+    has_gpu && share=16 pieces=32 fused='1 -1 1' inside='-1 1' random=60 seconds=3000
 fi
 
 if [ -n "$say" ]; then
@@ -123,17 +123,19 @@ list() {
         [ -n "$REST" ] && ! is_shared "$name" && continue
         case $name in
         gpu/fused) options=$fused ;;
+        gpu/formula_inside) options=$inside ;;
         */fuzz) options=$random ;;
         esac
-        of=1
+        of=1 every=$share
         case $name in
+        linear/grid) of=$pieces every=$((share > 4 ? 2 * share : share)) ;; # its kernels take the longest to compile
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
         */fuzz | */bad_input | gpu/fused | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
-            echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$share $program $options"
+            echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$every $program $options"
             piece=$((piece + 1))
         done
     done
@@ -166,7 +168,7 @@ if ! command -v python3 >/dev/null 2>&1; then
 fi
 list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
-longest='compile windows linear/grid gpu/fused docs gpu/pytorch products/grid_edges products/bad_input programs products/grid
+longest='compile windows gpu/fused linear/grid gpu/pytorch docs gpu/formula products/formula linear/formula products/grid_edges products/bad_input programs products/grid
 unit/library_calls unit/activations linear/ elementwise/grid'
 awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 {

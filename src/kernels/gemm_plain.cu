@@ -27,8 +27,8 @@ template <class X, class Y> struct Choice<false, X, Y> {
 template <bool Condition, class X, class Y> using Choose = typename Choice<Condition, X, Y>::type;
 
 constexpr bool TENSOR_CORES = __CUDA_ARCH__ >= 800 && !SAME<Compute, F32> && !SAME<Compute, F64>;
-typedef Choose<SAME<Compute, I8>, int, Choose<SAME<Compute, F64>, double, float>> Sum;
-typedef Choose<TENSOR_CORES, Compute, Sum> Staged; // the type in shared memory
+typedef Choose<SAME<Compute, I8>, int, Choose<SAME<Compute, F64>, double, float>> Accumulated;
+typedef Choose<TENSOR_CORES, Compute, Accumulated> Staged; // the type in shared memory
 
 constexpr int THREADS = 128, WARP = 32;
 constexpr int TILE = 64;                                   // rows and columns of a block
@@ -49,7 +49,7 @@ static_assert(GEMMEPI_CHUNK % STEP == 0, "a chunk is whole steps");
 static_assert((!A_VARIES && !B_VARIES) || GEMMEPI_CHUNK == SCALE_STEPS, "scales vary from chunk to chunk");
 
 // Chunks of whole numbers without scales stay whole: the totals then have the upper bits, the sums keep the lower 16.
-constexpr bool HIGH_TOTALS = CHUNKED && SAME<Sum, int> && !A_VARIES && !B_VARIES;
+constexpr bool HIGH_TOTALS = CHUNKED && SAME<Accumulated, int> && !A_VARIES && !B_VARIES;
 typedef Choose<HIGH_TOTALS, int, Acc> Total;
 
 // Where byte `byte` of line `outer` is. Four pieces change places from one octet of lines to the next, so that neither
@@ -192,7 +192,7 @@ __device__ inline void multiply_16(I8, int (&upper)[2], int (&lower)[2], const u
 
 // One step of k on tensor cores; a and b are the lines of the warp's rows and columns.
 template <class T>
-__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Sum (&sums)[OCTETS][OCTETS][2]) {
+__device__ inline void multiply_fragments(const u8 *a, const u8 *b, Accumulated (&sums)[OCTETS][OCTETS][2]) {
     int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
     a += eighth * LINE_PITCH + quarter * sizeof(u32);
     b += eighth * LINE_PITCH + quarter * sizeof(u32);
@@ -226,10 +226,10 @@ __device__ inline double multiply_add(double x, double y, double z) {
 }
 
 // One step of k without tensor cores, in the same order.
-__device__ inline void multiply_elements(const u8 *a, const u8 *b, Sum (&sums)[OCTETS][OCTETS][2]) {
-    constexpr int count = PIECE / (int)sizeof(Sum);
+__device__ inline void multiply_elements(const u8 *a, const u8 *b, Accumulated (&sums)[OCTETS][OCTETS][2]) {
+    constexpr int count = PIECE / (int)sizeof(Accumulated);
     struct alignas(PIECE) Part {
-        Sum at[count];
+        Accumulated at[count];
     };
     int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
     a += eighth * LINE_PITCH;
@@ -306,7 +306,7 @@ template <class T> __device__ inline void add_to_total(T &value, Total &total, f
 
 // Adds the scaled sums of a chunk to the totals; the sums begin anew.
 template <class Left, class Right>
-__device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sums)[OCTETS][OCTETS][2],
+__device__ inline void add_chunk(const Left &left, const Right &right, Accumulated (&sums)[OCTETS][OCTETS][2],
                                  Total (&totals)[OCTETS][OCTETS][2]) {
 #pragma unroll
     for (int i = 0; i < OCTETS; i++)
@@ -318,7 +318,7 @@ __device__ inline void add_chunk(const Left &left, const Right &right, Sum (&sum
                              (A_VARIES ? left.values[i][0] : 1) * (B_VARIES ? right.values[j][e] : 1));
 }
 
-__device__ inline Acc finished(Sum value, Total total) {
+__device__ inline Acc finished(Accumulated value, Total total) {
     if (HIGH_TOTALS)
         return (Acc)((long long)total * 65536 + (long long)value);
     return CHUNKED ? (Acc)total : (Acc)value;
@@ -358,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     int row = (int)threadIdx.x / WARP % 2 * (TILE / 2), column = (int)threadIdx.x / WARP / 2 * (TILE / 2);
     int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
 
-    Sum sums[OCTETS][OCTETS][2] = {};
+    Accumulated sums[OCTETS][OCTETS][2] = {};
     Total totals[OCTETS][OCTETS][2] = {};
     Operand<A, GEMMEPI_A_TRANSPOSED, GEMMEPI_A_ALIGNED> a(params.a, item, tile_row);
     Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED> b(params.b, item, tile_column);
