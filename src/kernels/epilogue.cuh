@@ -171,13 +171,14 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
 #if GEMMEPI_FORMULA
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, of, half, item, row, column_of_half<HALVES_IN>(p, column, half), valid, v[half]);
+        finish_product(p, state, of, half, item, row, IN_GROUPS ? column_of_half<HALVES_IN>(p, column, half) : column + half * p.n, valid,
+                       v[half]);
     apply_formula(p, state, of, saved, {item, row, column, valid}, v);
 #else
     Acc row_factor = extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, of, half, item, row, column_of_half<HALVES_IN>(p, column, half), valid, v[half]);
+        finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
     if constexpr (BACKWARD) {
         apply_derivative<IsNear>(p, state, saved, v);
     } else if constexpr (GATED) {
@@ -213,11 +214,12 @@ __device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_
             keep_largest_of_run(v[half], valid, state.largest_d);
         if (!GEMMEPI_STORES_D)
             continue;
-        long long of_half = column_of_half<HALVES_OUT>(p, column, half);
         if (SCALES_D)
-            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row, of_half, valid, v[half]);
+            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row,
+                                                   column_of_half<HALVES_OUT>(p, column, half), valid, v[half]);
         else
-            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, of_half, valid, v[half]);
+            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column_of_half<HALVES_OUT>(p, column, half), valid,
+                                            v[half]);
     }
 }
 

@@ -92,7 +92,10 @@ static const char *gemmepi__why_not_inside(const gemmepi_context *context, const
             context, &inside, v,
             gemmepi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
         return NULL;
-    return "v and a pass over it take less by estimate, or none is known";
+    return gemmepi__half_group(&inside)
+               ? "halves of groups are inside the kernel for Hopper alone; v and a pass over it take less by "
+                 "estimate, or none is known"
+               : "v and a pass over it take less by estimate, or none is known";
 }
 
 static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);

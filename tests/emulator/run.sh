@@ -23,6 +23,7 @@ sample() {
 90 gpu/operands
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3
+90 gpu/formula_inside 1 3
 90 gpu/formula_inside 3 2
 90 gpu/formula_inside 14 2
 90 gpu/formula_inside 19 1

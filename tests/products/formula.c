@@ -505,6 +505,15 @@ static void wide_groups(world *w) {
         out(w, "rs", i, 0, V(w, i, at) > V(w, i, best / 40 * 80 + best % 40) ? j : best);
     }
 }
+static void rope_of_wide_heads(world *w) {
+    HALVES {
+        int at = j / 32 * 64 + j % 32;
+        double x = V(w, i, at) + in(w, "bias", 0, at), y = V(w, i, at + 32) + in(w, "bias", 0, at + 32);
+        double c = in(w, "c", i, j), s = in(w, "s", i, j);
+        (void)h;
+        out(w, "d", i, at, x * c - y * s), out(w, "d", i, at + 32, y * c + x * s);
+    }
+}
 static void two_widths(world *w) {
     EACH {
         double a = in(w, "p", i, 2 * j), b = in(w, "p", i, 2 * j + 1);
@@ -568,6 +577,8 @@ static const formula_case cases[] = {
      "f:full:half cs:column:half:out:shared rs:row:out", 'h', 0, 6, groups},
     {"d = left(v, 80) - right(v, 80) * g; rs = row_argmax(left(v, 80))", "g:column:half rs:row:out", 'h', 0,
      80, wide_groups},
+    {"z = v + bias; x = left(z, 64); y = right(z, 64); d = pair(x * c - y * s, y * c + x * s, 64)",
+     "bias:column c:full:half s:full:half", 'n', 0, 128, rope_of_wide_heads},
     {"d = v * even(p) + odd(p); cs = column_sum(p * p)", "p:full:double cs:column:double:out:shared", 'n', 0,
      1, two_widths},
     {"d = rows + 2 * columns + 3 * depth + 4 * item + (row * 100 + column) / 128 + 0 * v", "", 'n', 0, 1,

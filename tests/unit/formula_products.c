@@ -168,6 +168,8 @@ static void large_products_have_their_formulas_inside(void) {
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
         CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.route == cases[i].route, "%s: %s",
               cases[i].formula, details.route_name);
+        CHECK(cases[i].route == GEMMEPI_ROUTE_FUSED || explain_has(plan, "not inside a kernel: its "),
+              "%s: explain does not say why", cases[i].formula);
         CHECK((details.workspace_size < 8192 * 3072) == (cases[i].route == GEMMEPI_ROUTE_FUSED),
               "%s: %lu bytes", cases[i].formula, (unsigned long)details.workspace_size);
         gemmepi_plan_destroy(plan);

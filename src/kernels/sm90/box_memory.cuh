@@ -33,11 +33,11 @@ __device__ inline u32 place_in_box(const Buffers &buffers, int half, int group) 
 template <int Halves> constexpr bool IS_GROUPS = BOXES_GROUPS && Halves > 1; // each is a group, in the place of a half
 template <int Halves> __device__ inline u32 output_at(const Buffers &buffers, int first, int member, int half, int group) {
     int matrix = IS_GROUPS<Halves> ? group : member, within = IS_GROUPS<Halves> ? member : group;
-    return buffers.outputs + (buffers.turn * OUTPUTS + first + matrix) * BOX_BYTES + place_in_box(buffers, half, within);
+    return buffers.outputs + (buffers.turn * OUTPUTS + (matrix + first)) * BOX_BYTES + place_in_box(buffers, half, within);
 }
 template <int Halves> __device__ inline u32 input_at(const Buffers &buffers, int first, int member, int half, int group) {
     int matrix = IS_GROUPS<Halves> ? group : member, within = IS_GROUPS<Halves> ? member : group;
-    return buffers.inputs + (buffers.taken % 2 * INPUTS + first + matrix) * BOX_BYTES + place_in_box(buffers, half, within);
+    return buffers.inputs + (buffers.taken % 2 * INPUTS + (matrix + first)) * BOX_BYTES + place_in_box(buffers, half, within);
 }
 // Of a box's matrix the nth, where `column` is that of the halves.
 template <int Halves> __device__ inline Box_place place_of_box(const gemmepi__epilogue_params &p, int column, int nth) {
@@ -96,9 +96,13 @@ __device__ inline u32 outputs_of_box(const Buffers &buffers) {
 template <class T, int Halves>
 __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,
                                    int row, int half, int item) {
-    long long first = IS_GROUPS<Halves> ? column * 2 + half * BOX_COLUMNS : column_of_half<Halves>(p, column, half);
-    int left = IS_GROUPS<Halves> ? (int)p.n * 2 - (int)first : (int)p.n - column;
-    copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, first), x.ld, (int)p.m - row, left);
+    if constexpr (IN_GROUPS && Halves > 1) {
+        int first = place_of_box<Halves>(p, column, half).column;
+        copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, first), x.ld, (int)p.m - row, (int)p.n * 2 - first);
+    } else {
+        copy_box<T, BOX_COLUMNS, true>(from, (T *)x.data + offset(x, item, row, column + half * p.n), x.ld, (int)p.m - row,
+                                       (int)p.n - column);
+    }
 }
 
 __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, int item) {
