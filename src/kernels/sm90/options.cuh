@@ -54,7 +54,7 @@ constexpr int STRIPS = TILE_M / 64 / (PING_PONG ? 1 : CONSUMERS); // of 64 rows,
 // GATED: a tile of B is two, of the same columns of both halves; value and gate of a column end in the same thread.
 constexpr int TILE_COLUMNS = TILE_N / HALVES_IN;         // of the result, of either half
 constexpr int GROUP = 32, GROUPS = TILE_COLUMNS / GROUP; // of columns: a run of each lane
-// Halves of groups that are as narrow lie side by side in a tile of B, whose columns are the product's in one span; else each half's are.
+// A tile of B has the columns of each half in a span of its own; halves of groups as narrow as GROUP lie side by side, in one span for both.
 constexpr bool SIDE_BY_SIDE = IN_GROUPS && HALF_GROUP == GROUP && HALVES_IN > 1;
 constexpr int SPANS = SIDE_BY_SIDE ? 1 : HALVES_IN, SPAN = TILE_N / SPANS;
 static_assert(!IN_GROUPS || HALF_GROUP == GROUP || HALF_GROUP % 64 == 0, "B is loaded 64 columns at a time, or some that divide them");
