@@ -3,7 +3,8 @@
 //
 // The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
 // GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
-// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_INSIDE_WHOLE, 1 where the 32 columns of a state exist all or none.
+// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_INSIDE_WHOLE, 1 where the 32 columns of a state exist all or none;
+// GEMMEPI_IN_DEPTH, the place whose number is depth, where it is read.
 #pragma once
 #include "epilogue_formula.cuh"
 #include "epilogue_fragment.cuh"
@@ -217,8 +218,8 @@ struct Output_runs {
 #define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \
     for (int member = 0; member < members; member++)                            \
         outputs.name[member][i] = out.name[member];
-__device__ inline void compute_element(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Operand_runs &runs, int i,
-                                       Acc (&v)[HALVES][RUN], Output_runs &outputs) {
+__device__ inline void compute_element(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
+                                       const Operand_runs &runs, int i, Acc (&v)[HALVES][RUN], Output_runs &outputs) {
     Formula_in in;
     Formula_out out;
     FORMULA_INPUTS(INSIDE_TAKE)
@@ -245,6 +246,9 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 #if FORMULA_INDICES & 16
     in.columns = (GEMMEPI_INDEX)(p.n * FORMULA_MEMBERS);
 #endif
+#if FORMULA_INDICES & 32
+    in.depth = (GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;
+#endif
     formula(in, out);
 #if FORMULA_RESULT
     for (int member = 0; member < FORMULA_RESULT; member++)
@@ -267,7 +271,7 @@ __device__ inline void apply_formula(const gemmepi__epilogue_params &p, Epilogue
     FORMULA_INPUTS(INSIDE_LOAD)
 #pragma unroll
     for (int i = 0; i < RUN; i++)
-        compute_element(p, at, runs, i, v, outputs);
+        compute_element(p, state, at, runs, i, v, outputs);
     FORMULA_OUTPUTS(INSIDE_STORE)
 }
 #endif

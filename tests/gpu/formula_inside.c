@@ -54,7 +54,7 @@ typedef struct formula_case {
 
 static const formula_case cases[] = {
     {"d = silu(v + bias) * up + residual", "bias:column up:full residual:full", GEMMEPI_BF16, 1e-3},
-    {"d = v * rstd * gain", "rstd:row:f32 gain:column:f32", GEMMEPI_BF16, 1e-6},
+    {"d = v * rstd * gain + 1 / depth", "rstd:row:f32 gain:column:f32", GEMMEPI_BF16, 1e-6},
     {"d = left(v) * silu(right(v))", "", GEMMEPI_BF16, 1e-3},
     {"d = cap * tanh(v / cap)", "cap:number", GEMMEPI_F32, 1e-5},
     {"x = v + bias; d = left(x) * silu(right(x)) + r", "bias:column r:full:half", GEMMEPI_F32, 1e-5},

@@ -111,21 +111,24 @@ static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *proble
     return NULL;
 }
 
+/* depth comes as a NUMBER behind the operands. */
+static int gemmepi__reads_depth(const gemmepi__formula *f) {
+    return f->indices >> GEMMEPI__INDEX_DEPTH & 1;
+}
+
 /* Why no kernel that has an epilogue takes the formula, or NULL. */
 static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     const char *reason = NULL;
     int i;
-    if (f->operand_count > GEMMEPI__INSIDE_PLACES)
-        return "it has more than 12 operands";
+    if (f->operand_count + gemmepi__reads_depth(f) > GEMMEPI__INSIDE_PLACES)
+        return "it has more than 12 operands, of which depth is one";
     if (!f->reads_value || !(gemmepi__stores_d(problem->formula) || gemmepi__reduces_inside(problem)))
         return "it does not read v, or stores neither D nor reductions of rows";
     if (f->has_halves && f->mode == GEMMEPI__EVEN_ODD)
         return "its halves are every second column, which do not meet in a thread";
     if (gemmepi__half_group_of(problem) % 64 && gemmepi__half_group_of(problem) != 32)
         return "its groups are of neither 64 columns nor a multiple of 128, of which a kernel's tiles are made";
-    if (f->indices >> GEMMEPI__INDEX_DEPTH & 1)
-        return "it reads depth";
     for (i = 0; i < f->operand_count && !reason; i++)
         reason = gemmepi__operand_is_not_inside(problem, i);
     if (!reason && gemmepi__must_have_aux(f) && gemmepi__slots_of(problem).aux < 0)
@@ -237,6 +240,8 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
     gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n",
                     gemmepi__half_columns(problem) % GEMMEPI__STATE_COLUMNS == 0);
+    if (gemmepi__reads_depth(f))
+        gemmepi__append(text, "#define GEMMEPI_IN_DEPTH %d\n", (int)f->operand_count);
     if (gemmepi__half_group_of(problem))
         gemmepi__append(text, "#define GEMMEPI_HALF_GROUP %lld\n",
                         (long long)gemmepi__half_group_of(problem));
@@ -246,7 +251,8 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
 static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     const gemmepi__dtype_row *d = gemmepi__dtype((gemmepi_dtype)f->d);
-    int is_small = problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->batch <= INT_MAX;
+    int is_small = problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX &&
+                   problem->batch <= INT_MAX;
     gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
                     gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
@@ -301,6 +307,8 @@ static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formu
         places[i].ld = gemmepi__states_of_row(problem);
         places[i].stride = gemmepi__times(problem->m, places[i].ld);
     }
+    if (gemmepi__reads_depth(placed->formula))
+        places[i].number = (double)problem->k;
 }
 
 static void gemmepi__point_places(const gemmepi__arguments *arguments, gemmepi__formula_place *places) {
