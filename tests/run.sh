@@ -168,7 +168,8 @@ if ! command -v python3 >/dev/null 2>&1; then
 fi
 list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
-longest='compile windows gpu/fused linear/grid gpu/pytorch docs gpu/formula products/formula linear/formula products/grid_edges products/bad_input programs products/grid
+longest='compile windows gpu/fused linear/grid gpu/pytorch docs gpu/formula products/formula linear/formula
+products/grid_edges products/bad_input programs products/grid
 unit/library_calls unit/activations linear/ elementwise/grid'
 awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 {
