@@ -3417,8 +3417,8 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
 
 /* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
  compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
- cycles as gemmepi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
- monotone. */
+ cycles as gemmepi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the
+ upstream g). Functions of a host's function are monotone. */
 /* clang-format off */
 #define GEMMEPI__FORMULA_OPERATIONS(X) \
   X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, 2, "0", "x ? g : 0", "x ? 0 : g") \
@@ -6874,8 +6874,11 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
   if (p->is_short)
     units = gemmepi__short_units(code, is_derivative, size);
-  if (p->is_short && !is_derivative) /* of sums tails end at 1e-36 */
-    moved += (code == GEMMEPI_GELU_ERF ? 8 * p->unit * size : 0) + (x.value < 0 ? 1e-36 : 0);
+  if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
+    moved += 8 * p->unit * size;
+  if (p->is_short && !is_derivative && x.value < 0 &&
+    (code == GEMMEPI_SILU || code == GEMMEPI_GELU_TANH || code == GEMMEPI_QUICK_GELU || code == GEMMEPI_GELU_ERF))
+    moved += 1e-36; /* of these the form for sums ends its tail there */
   return gemmepi__estimated(value, moved + gemmepi__rounding(p, terms, units) + (value == 0 && x.value != 0 ? p->smallest : 0));
 }
 

@@ -177,8 +177,12 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
         terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
     if (p->is_short)
         units = gemmepi__short_units(code, is_derivative, size);
-    if (p->is_short && !is_derivative) /* of sums tails end at 1e-36 */
-        moved += (code == GEMMEPI_GELU_ERF ? 8 * p->unit * size : 0) + (x.value < 0 ? 1e-36 : 0);
+    if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
+        moved += 8 * p->unit * size;
+    if (p->is_short && !is_derivative && x.value < 0 &&
+        (code == GEMMEPI_SILU || code == GEMMEPI_GELU_TANH || code == GEMMEPI_QUICK_GELU ||
+         code == GEMMEPI_GELU_ERF))
+        moved += 1e-36; /* of these the form for sums ends its tail there */
     return gemmepi__estimated(value, moved + gemmepi__rounding(p, terms, units) +
                                          (value == 0 && x.value != 0 ? p->smallest : 0));
 }

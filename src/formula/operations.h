@@ -12,8 +12,8 @@
 
 /* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
    compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
-   cycles as gemmepi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the upstream g). Functions of a host's function are
-   monotone. */
+   cycles as gemmepi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the
+   upstream g). Functions of a host's function are monotone. */
 /* clang-format off */
 #define GEMMEPI__FORMULA_OPERATIONS(X)                                                                                         \
     X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, 2, "0", "x ? g : 0", "x ? 0 : g")              \
