@@ -873,14 +873,14 @@ static void list_small(void) {
     }
 }
 
-/* Every shape in its layouts, with sums of each operand too, a mask and sums that begin with the bias by turns (--all: both), and
-   every activation in some shape, and with all bias loaded before the sums. */
+/* Every shape in its layouts, with sums of each operand too, a mask and a bias by turns (--all: both), and every activation in some
+   shape, and beside AUX. */
 static void list_fused(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD, gate = back | GEMMEPI_GATED,
                            recomputed = gate | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
     const gemmepi_epilogue two_halves[] = {gate | GEMMEPI_RESIDUAL, recomputed, gate,
                                            recomputed | GEMMEPI_RESIDUAL};
-    const gemmepi_epilogue bias_first[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
+    const gemmepi_epilogue with_bias[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_ERF};
     const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                          GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
     uint32_t nth;
@@ -897,9 +897,9 @@ static void list_fused(void) {
             if (takes_all || ((shape + layout) & 1))
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
                           layout, layout & 1);
-            for (way = 0; way < 3; way++) /* sums begin with the bias where k is long */
+            for (way = 0; way < 3; way++)
                 if (takes_all || (!((shape + layout) & 1) && way == shape % 3))
-                    add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | bias_first[way], shape, layout, 1);
+                    add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | with_bias[way], shape, layout, 1);
             add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
             add_fused(type, GEMMEPI_DTYPE_DEFAULT,
                       GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD |

@@ -51,17 +51,6 @@ template <int Activation> constexpr bool GATES_BY_SUMS = HAS_FORM_OF_SUMS<Activa
 // of what GELU_TANH's w log2(e) has of x^3, that is z (z^2 + 4.9122296). As it is below 1, z is finite where x is.
 template <int Activation> constexpr float SUM_SCALE = !GEMMEPI_EXACT && Activation == GELU_TANH ? 0.46866869f : 0;
 
-// At EXACT 0 near_derivative() is for x from NEAR on, where the exponential is in the range, up to NEAR_END, where the rest is.
-template <int Activation>
-constexpr bool HAS_NEAR_DERIVATIVE = !GEMMEPI_EXACT && (ENDS_TAILS<Activation> || Activation == GELU_ERF);
-template <int Activation>
-constexpr float NEAR = Activation == SILU         ? -80
-                       : Activation == QUICK_GELU ? -47
-                       : Activation == GELU_ERF   ? -12.5f
-                                                  : -9.75f;
-constexpr float NEAR_END = 1048576;
-template <int Activation> constexpr bool HAS_NEAR_END = Activation != SILU; // whose derivative is right up to infinity
-
 // >>the functions they are made of
 
 // x, but 0 below 0 and 1 above 1; NaN is 0 or NaN
@@ -341,13 +330,6 @@ __device__ inline float short_normal_tail(float y) {
     return above * fast_reciprocal(fmaf(y, under, 1));
 }
 
-// R(y) - y / sqrt(2 pi) for 0 <= y < 12.6, at EXACT 0: 2^-21.3 of the larger term
-__device__ inline float short_normal_slope(float y) {
-    float above = fmaf(y, fmaf(y, fmaf(y, fmaf(y, -0.0383506231f, -0.217693895f), -0.443243533f), -0.192517936f), 0.500000179f);
-    float under = fmaf(y, fmaf(y, 0.0961380526f, 0.545425475f), 1.2107532f);
-    return above * fast_reciprocal(fmaf(y, under, 1));
-}
-
 // v Phi(x), and with Derivative v (Phi(x) + x phi(x)). Phi(-y) = exp(-y^2 / 2) R(y) for y >= 0; R falls like 1 / y and
 // is a ratio of polynomials with positive coefficients, made with Lawson's iteration on 0 <= y <= 20 for the least
 // largest relative error; from there on the exponential is 0 in f32, whatever v is.
@@ -618,24 +600,6 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
         return x > -3 && x < 3 ? v * A(1 / 6.0) : A(0);
     } else {
         return v;
-    }
-}
-
-// The derivative of x s(w), s + x w' (s - s^2), and GELU_ERF's, Phi(-|x|) - |x| phi(x) or 1 less it, in fewer instructions where x is
-// near: as accurate as the others, which are for all x.
-template <int Activation> __device__ inline float rise_of_gate(float x) { // x w'
-    if constexpr (Activation == GELU_TANH)
-        return x * fmaf(float(GELU_SLOPE * 0.134145), x * x, float(GELU_SLOPE));
-    else
-        return Activation == QUICK_GELU ? 1.702f * x : x;
-}
-template <int Activation> __device__ inline float near_derivative(float x) {
-    if constexpr (Activation == GELU_ERF) {
-        float rest = short_normal_slope(fabsf(x));
-        return fmaf(x < 0 ? rest : -rest, fast_power_of_2(x * -0.72134752f * x), x < 0 ? 0 : 1);
-    } else {
-        float s = logistic_of_power(power_of_gate<Activation>(x));
-        return fmaf(rise_of_gate<Activation>(x), fmaf(-s, s, s), s);
     }
 }
 

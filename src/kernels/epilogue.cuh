@@ -106,7 +106,7 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
         load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);
         add_product(SCALES_C ? product(state.beta, state.scale_c) : state.beta, other, v);
     }
-    if (HAS_BIAS && !BIAS_FIRST && !GEMMEPI_FORMULA) {
+    if (HAS_BIAS && !GEMMEPI_FORMULA) {
         to_accs(of.bias[half], other);
         add_bias(half, other, v);
     }
@@ -126,7 +126,6 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
 }
 
 // From the saved aux and v to the gradient. A gate's loop stands here, because registers are given out otherwise where it is a function.
-template <bool IsNear>
 __device__ inline void apply_derivative(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,
                                         Acc (&v)[HALVES][RUN]) {
     if constexpr (AUX_IS_MASK) {
@@ -158,13 +157,12 @@ __device__ inline void apply_derivative(const gemmepi__epilogue_params &p, const
                 memcpy(v[GATE] + i, of_gate, sizeof of_gate);
             }
         } else {
-            differentiate<IsNear>((Acc)p.parameter, aside, v);
+            differentiate((Acc)p.parameter, aside, v);
         }
     }
 }
 
-// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out. IsNear: LOOKS_NEAR found all of aux near.
-template <bool IsNear = false>
+// v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out.
 __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                 const Saved &saved, long long item, long long row, long long column, int valid,
                                 Acc (&v)[HALVES][RUN]) {
@@ -180,7 +178,7 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
     for (int half = 0; half < HALVES_IN; half++)
         finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
     if constexpr (BACKWARD) {
-        apply_derivative<IsNear>(p, state, saved, v);
+        apply_derivative(p, state, saved, v);
     } else if constexpr (GATED) {
         multiply_halves((Acc)p.parameter, v);
     } else {

@@ -35,7 +35,7 @@ __device__ inline void add_product(Acc factor, const Acc (&c)[RUN], Acc (&v)[RUN
 
 // The bias is added to what activate_scaled_sum() takes, and nothing else wants the sum.
 constexpr bool SCALES_SUM =
-    HAS_BIAS && !BIAS_FIRST && !BACKWARD && !WRITES_AUX && !AMAX_AUX && SAME<Acc, F32> && SUM_SCALE<ACTIVATION> != 0;
+    HAS_BIAS && !BACKWARD && !WRITES_AUX && !AMAX_AUX && SAME<Acc, F32> && SUM_SCALE<ACTIVATION> != 0;
 
 // To the sums of a half, or what SCALES_SUM makes of both.
 __device__ inline void add_bias(int half, const Acc (&bias)[RUN], Acc (&v)[RUN]) {
@@ -72,16 +72,12 @@ __device__ inline void multiply_halves(Acc parameter, Acc (&v)[HALVES][RUN]) {
 // Of a run, for which a gate's gradient looks for overflow at once: all where a thread has registers for it.
 constexpr int TOGETHER = !SPREAD ? 1 : GEMMEPI_APPLIED && !HAS_RESIDUAL ? RUN : 4;
 
-// Of one column, into its gradient. IsNear: all of aux are where near_derivative() holds.
-template <bool IsNear>
+// Of one column, into its gradient.
 __device__ inline void differentiate(Acc parameter, const Acc (&saved)[HALVES_SAVED][RUN], Acc (&v)[HALVES][RUN]) {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
-        if constexpr (IsNear)
-            v[0][i] *= near_derivative<ACTIVATION>(saved[0][i]);
-        else
-            v[0][i] = UPSTREAM ? times_derivative<ACTIVATION>(saved[0][i], v[0][i], parameter)
-                               : times_derivative<ACTIVATION>(v[0][i], saved[0][i], parameter);
+        v[0][i] = UPSTREAM ? times_derivative<ACTIVATION>(saved[0][i], v[0][i], parameter)
+                           : times_derivative<ACTIVATION>(v[0][i], saved[0][i], parameter);
 }
 
 __device__ inline void add_residual(Acc scale, const Acc (&residual)[RUN], Acc (&v)[RUN]) {

@@ -121,40 +121,6 @@ struct Saved {
     u32 mask;
 };
 
-// LOOKS_NEAR: the kernel looks whether all aux at hand are where near_derivative() holds, as they nearly always are.
-constexpr bool LOOKS_NEAR =
-    !GEMMEPI_INVARIANT && LOADS_AUX && sizeof(GEMMEPI_AUX_TYPE) == 2 && HAS_NEAR_DERIVATIVE<ACTIVATION> && SAME<Acc, F32> && !GATED && !UPSTREAM && !HAS_RESIDUAL && !SCALES_AUX;
-// Two of a number that T, of 16 bits, has exactly.
-template <class T> __device__ inline u32 pair_of(float x) {
-    u32 bits = __float_as_uint(x), of_f16 = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10));
-    return (SAME<T, BF16> ? bits >> 16 : of_f16) * 0x10001u;
-}
-// The largest of aux as integers of 16 bits: without a sign, of which those below NEAR are larger, and with one, of which those above
-// NEAR_END are, which F16 has not. NaN may count as either.
-constexpr bool NEAR_ENDS = HAS_NEAR_END<ACTIVATION> && SAME<GEMMEPI_AUX_TYPE, BF16>;
-struct Near {
-    u32 low = pair_of<GEMMEPI_AUX_TYPE>(NEAR<ACTIVATION>), high = pair_of<GEMMEPI_AUX_TYPE>(NEAR_END);
-
-    __device__ inline void take_in(const Read<GEMMEPI_AUX_TYPE> &read) {
-        u32 words[4];
-        memcpy(words, &read, sizeof words);
-#pragma unroll
-        for (int i = 0; i < 4; i += 2) { // one instruction each
-            asm("{\n.reg .b32 most;\nmax.u16x2 most, %0, %1;\nmax.u16x2 %0, most, %2;\n}"
-                : "+r"(low)
-                : "r"(words[i]), "r"(words[i + 1]));
-            if (NEAR_ENDS)
-                asm("{\n.reg .b32 most;\nmax.s16x2 most, %0, %1;\nmax.s16x2 %0, most, %2;\n}"
-                    : "+r"(high)
-                    : "r"(words[i]), "r"(words[i + 1]));
-        }
-    }
-    __device__ inline bool has_all() const {
-        Near none;
-        return low == none.low && high == none.high;
-    }
-};
-
 // What is the same for all rows: the bias of a run's columns.
 struct Of_columns {
     Read<GEMMEPI_BIAS_TYPE> bias[HALVES_IN];

@@ -46,9 +46,6 @@
 #ifndef GEMMEPI_APART
 #define GEMMEPI_APART 0 // SPREAD: 1: of a row's lanes, numbered 0 to 3, the third is 16 behind the first, and rows are two lanes apart
 #endif
-#ifndef GEMMEPI_BIAS_FIRST
-#define GEMMEPI_BIAS_FIRST 0 // 1: the sums that come hold the bias
-#endif
 #ifndef GEMMEPI_LOADED
 #define GEMMEPI_LOADED 0 // SPREAD: what the kernel has brought: bits 1 BACKWARD's aux, 2 RESIDUAL, 4 RELU's mask
 #endif
@@ -67,7 +64,7 @@
 
 typedef GEMMEPI_ACC Acc;
 
-constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0, BIAS_FIRST = HAS_BIAS && GEMMEPI_BIAS_FIRST;
+constexpr bool HAS_BIAS = (GEMMEPI_EPILOGUE & FLAG_BIAS) != 0;
 constexpr bool WRITES_AUX = (GEMMEPI_EPILOGUE & FLAG_AUX) != 0;
 constexpr bool BACKWARD = (GEMMEPI_EPILOGUE & FLAG_BACKWARD) != 0;
 constexpr bool HAS_RESIDUAL = (GEMMEPI_EPILOGUE & FLAG_RESIDUAL) != 0;

@@ -23,7 +23,6 @@
 //   schedule      which tiles a block takes
 //   load          the loader's thread
 //   columns, mask, box_memory, column_sums, box   the epilogue of 16 rows and some columns
-//   parked        sums that go through shared memory
 //   wgmma, multiply   a tile's sums
 //   parts         what the blocks of a cluster send each other
 //   totals        what the warps add up that have nothing to load

@@ -15,10 +15,7 @@ enum {
     GEMMEPI__SAVES_MASK = 2,      /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
     GEMMEPI__SHORT_IS_COARSE = 4, /* the short form is off by more than a few units of F32 */
     GEMMEPI__HAS_FORM_OF_LONG_SUMS = 8, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
-    GEMMEPI__WANTS_BIAS_FIRST = 16,     /* sums that begin with the bias are faster than one loaded ahead */
-    GEMMEPI__LEAVES_ROOM_FOR_AUX = 32,  /* registers, for a bias loaded ahead where AUX is stored */
-    GEMMEPI__IS_WIDE_IN_SUMS = 64,      /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
-    GEMMEPI__WANTS_ELECTED_LANE = 128   /* its kernel alone is faster with elect.sync: gemmepi__elects_lane */
+    GEMMEPI__IS_WIDE_IN_SUMS = 16       /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -36,14 +33,14 @@ typedef struct gemmepi__activation_row {
 static const gemmepi__activation_row gemmepi__activations[] = {
     {GEMMEPI__ACTIVATION(NONE),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS},
     {GEMMEPI__ACTIVATION(RELU),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS | GEMMEPI__SAVES_MASK},
-    {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__LEAVES_ROOM_FOR_AUX | GEMMEPI__IS_WIDE_IN_SUMS},
-    {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__WANTS_BIAS_FIRST | GEMMEPI__HAS_FORM_OF_LONG_SUMS},
-    {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
+    {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__IS_WIDE_IN_SUMS},
+    {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__HAS_FORM_OF_LONG_SUMS},
+    {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
     {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
-    {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, GEMMEPI__WANTS_ELECTED_LANE},
+    {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
     {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},

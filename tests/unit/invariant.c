@@ -66,10 +66,10 @@ enum { MOST_ROWS = 300000 };
 /* Those that say where numbers lie, how many are under way and who moves them; all others count. */
 static int only_moves(const char *line) {
     static const char *const names[] = {
-        "TILE_M",  "TILE_N",    "STAGES",   "PING_PONG",  "CLUSTER_M", "CLUSTER_N",  "BUFFERS",
-        "STAGED",  "LOADED",    "COPIED",   "BIAS_AHEAD", "ELECTS",    "TAILS",      "SHARED",
-        "SUMMED",  "SUMS_TYPE", "SUMS_ADD", "WHOLE",      "ALIGNED",   "A_ALIGNED",  "B_ALIGNED",
-        "WARPS_M", "WARPS_N",   "BLOCKS",   "A_UNIT",     "B_UNIT",    "MASK_WORDS", "BOX_GROUPS"};
+        "TILE_M",   "TILE_N", "STAGES",  "PING_PONG",  "CLUSTER_M", "CLUSTER_N", "BUFFERS",
+        "STAGED",   "LOADED", "COPIED",  "TAILS",      "SHARED",    "SUMMED",    "SUMS_TYPE",
+        "SUMS_ADD", "WHOLE",  "ALIGNED", "A_ALIGNED",  "B_ALIGNED", "WARPS_M",   "WARPS_N",
+        "BLOCKS",   "A_UNIT", "B_UNIT",  "MASK_WORDS", "BOX_GROUPS"};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(names); i++) {
         size_t length = strlen(names[i]);

@@ -11,9 +11,6 @@
 //   bar.sync          threads             what it guards
 //   0                 block               barriers are set up before use (__syncthreads)
 //   1, 2              both warpgroups     PING_PONG: the first's, the second's turn to multiply
-//   4, 5              one warpgroup       none of its warps reads any more where sums will be written
-//   6                 both warpgroups     SHARES_LAST: stages are free, sums are parked; BGRAD: column sums are left
-//   7                 one, and summers    SHARES_LAST: summers have left the last tile's stages
 //
 //   cluster           blocks              what it guards
 //   at first          all                 barriers are set up before another block arrives there
@@ -54,14 +51,4 @@ __device__ inline void turn_wait(u32 warpgroup) {
 }
 __device__ inline void turn_give(u32 warpgroup) {
     asm volatile("bar.arrive %0, %1;" ::"r"(1 + warpgroup), "n"(CONSUMERS * WARPGROUP) : "memory");
-}
-__device__ inline void warpgroup_meets(u32 warpgroup) {
-    asm volatile("bar.sync %0, %1;" ::"r"(4 + warpgroup), "n"(WARPGROUP) : "memory");
-}
-// Twice, as compute-sanitizer's racecheck does not take in the first barrier at once, nor one where some only arrive.
-__device__ inline void both_meet() {
-    asm volatile("bar.sync 6, %0;\nbar.sync 6, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
-}
-__device__ inline void meet_summers() {
-    asm volatile("bar.sync 7, %0;\nbar.sync 7, %0;" ::"n"(WARPGROUP + SUMMERS * 32) : "memory");
 }

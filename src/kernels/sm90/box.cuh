@@ -78,33 +78,17 @@ __device__ inline void load_saved_run(const gemmepi__sm90_params &params, const 
 __device__ inline void set_outputs(Epilogue_state &state, const Buffers &buffers, const Run_place &at) {
 #pragma unroll
     for (int i = 0; i < OUTPUT_D; i++)
-        state.staged_d[i] = IN_PLACE ? input_at<HALVES_OUT>(buffers, 0, i, at.half, at.g) : output_at<HALVES_OUT>(buffers, 0, i, at.half, at.g);
+        state.staged_d[i] = output_at<HALVES_OUT>(buffers, 0, i, at.half, at.g);
 #pragma unroll
     for (int i = 0; i < OUTPUTS - OUTPUT_D; i++)
         state.staged_aux[i] = output_at<HALVES_IN>(buffers, OUTPUT_D, i, at.half, at.g);
 }
 
-// One's way from shared memory is behind the arithmetic of another if all of a box are asked for first, and 16 rows stored at
-// a time; two halves, UPSTREAM, RESIDUAL, and aux that comes from memory in 32 bits take too many registers.
-constexpr bool SAVED_FIRST = !GATED && !UPSTREAM && !HAS_RESIDUAL && (LOADS_AUX || LOADS_MASK);
-
-// Of a box, what SAVED_FIRST has loaded.
-typedef Saved Saved_runs[BOX_GROUPS][2];
-
-// Whether all of a box's aux are where LOOKS_NEAR wants them.
-__device__ inline bool box_is_near(const Saved_runs &saved) {
-    Near near;
-#pragma unroll
-    for (int i = 0; i < BOX_GROUPS * 2; i++)
-        near.take_in(saved[i / 2][i % 2].runs[0]);
-    return __all_sync(0xffffffffu, near.has_all());
-}
-
-template <bool IsNear>
 __device__ inline void finish_run(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
-                                  const Run_place &at, Saved &saved, Acc (&v)[HALVES][RUN]) {
+                                  const Run_place &at, Acc (&v)[HALVES][RUN]) {
     const gemmepi__epilogue_params &p = params.epilogue;
     Epilogue_state &state = finisher.state;
+    Saved saved;
 #pragma unroll
     for (int i = 0; i < HALVES_IN * RUN; i++)
         v[i / RUN][i % RUN] = box.sums.at[i / RUN][at.g * 4 + i % RUN / 2][at.half * 2 + i % 2];
@@ -113,37 +97,25 @@ __device__ inline void finish_run(const gemmepi__sm90_params &params, const Fini
     for (int i = 0; i < INPUTS - INPUT_AUX; i++)
         state.loaded_residual[i] = input_at<HALVES_OUT>(finisher.buffers, INPUT_AUX, i, at.half, at.g);
     state.mask_place = at.half + 2 * at.g;
-    if (!SAVED_FIRST)
-        load_saved_run(params, finisher, box, at, saved);
-    epilogue<IsNear>(p, state, box.columns[at.g], saved, box.tile.item, at.row, at.column, at.valid, v);
-    if (!SAVED_FIRST)
-        store_result(p, state, box.tile.item, at.row, at.column, at.valid, v);
+    load_saved_run(params, finisher, box, at, saved);
+    epilogue(p, state, box.columns[at.g], saved, box.tile.item, at.row, at.column, at.valid, v);
+    store_result(p, state, box.tile.item, at.row, at.column, at.valid, v);
 }
 
-template <bool IsNear>
-__device__ inline void finish_runs(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box, Saved_runs &saved,
+__device__ inline void finish_runs(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
                                    Box_sums &column_sums) {
-    const gemmepi__epilogue_params &p = params.epilogue;
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
-        Acc results[2][HALVES][RUN];
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             Run_place at = place_of_run(params, box, half, g);
-            finish_run<IsNear>(params, finisher, box, at, saved[g][half], results[half]);
+            Acc results[HALVES][RUN];
+            finish_run(params, finisher, box, at, results);
             if (HAS_BGRAD)
-                column_sums[g].add(results[half], at.row < (int)p.m);
-        }
-#pragma unroll
-        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {
-            Run_place at = place_of_run(params, box, half, g);
-            set_outputs(finisher.state, finisher.buffers, at);
-            store_result(p, finisher.state, box.tile.item, at.row, at.column, at.valid, results[half]);
+                column_sums[g].add(results, at.row < (int)params.epilogue.m);
         }
         if (HAS_BGRAD)
             column_sums[g].end_rows();
-        if (IN_PLACE && g == 0 && box.next.exists) // by now the other buffer's results are likely to have left
-            ask_for_inputs(params, finisher.buffers, box.tile, box.next.row, box.next.group);
     }
 }
 
@@ -151,19 +123,12 @@ __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Fin
 
 __device__ inline void finish_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
                                   Box_sums &column_sums) {
-    Saved_runs saved;
-    if (!IN_PLACE && box.next.exists)
+    if (box.next.exists)
         ask_for_inputs(params, finisher.buffers, box.tile, box.next.row, box.next.group);
     wait_for_inputs(finisher.buffers);
-#pragma unroll
-    for (int i = 0; i < (SAVED_FIRST ? BOX_GROUPS * 2 : 0); i++)
-        load_saved_run(params, finisher, box, place_of_run(params, box, i % 2, i / 2), saved[i / 2][i % 2]);
     if (OUTPUTS)
         begin_outputs();
-    if (LOOKS_NEAR && box_is_near(saved))
-        finish_runs<LOOKS_NEAR>(params, finisher, box, saved, column_sums);
-    else
-        finish_runs<false>(params, finisher, box, saved, column_sums);
+    finish_runs(params, finisher, box, column_sums);
     if (KEEPS_MASK)
         store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
                          BOX_GROUPS);

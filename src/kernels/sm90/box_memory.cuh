@@ -56,10 +56,6 @@ __device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Buffers &bu
         return;
     __syncwarp();
     if (is_elected()) {
-        if (IN_PLACE && buffers.asked == buffers.taken) // results have left the buffer: those of the last box but one,
-            wait_for_stores<1>();
-        else if (IN_PLACE) // or of the last before the one at hand
-            wait_for_stores<0>();
         u32 buffer = buffers.asked % 2, full = buffers.full + buffer * 8;
         u32 to = buffers.inputs + buffer * INPUTS * BOX_BYTES;
         int column = tile.n * TILE_COLUMNS + group * GROUP;
@@ -87,11 +83,6 @@ __device__ inline void begin_outputs() {
     __syncwarp();
 }
 
-// Those of the box at hand.
-__device__ inline u32 outputs_of_box(const Buffers &buffers) {
-    return IN_PLACE ? buffers.inputs + buffers.taken % 2 * INPUTS * BOX_BYTES
-                    : buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES;
-}
 // What TMA does not take: a matrix of the box whose first row and column these are.
 template <class T, int Halves>
 __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,
@@ -107,11 +98,11 @@ __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemm
 
 __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, int item) {
     constexpr int moved_d = COPIES_D ? 0 : OUTPUT_D, moved_aux = COPIES_AUX ? 0 : OUTPUTS - OUTPUT_D;
+    u32 from = buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES;
     if (moved_d || moved_aux)
         show_to_tma();
     __syncwarp();
     if ((moved_d || moved_aux) && is_elected()) {
-        u32 from = outputs_of_box(buffers);
 #pragma unroll
         for (int half = 0; half < moved_d; half++)
             store_output(p.d, from + half * BOX_BYTES, place_of_box<HALVES_OUT>(p.epilogue, column, half), row, item);
@@ -122,11 +113,11 @@ __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffe
     }
 #pragma unroll
     for (int half = 0; half < (COPIES_D ? OUTPUT_D : 0); half++)
-        copy_matrix<GEMMEPI_D_TYPE, HALVES_OUT>(p.epilogue, p.epilogue.d, outputs_of_box(buffers) + half * BOX_BYTES, column, row,
+        copy_matrix<GEMMEPI_D_TYPE, HALVES_OUT>(p.epilogue, p.epilogue.d, from + half * BOX_BYTES, column, row,
                                                 half, item);
 #pragma unroll
     for (int half = 0; half < (COPIES_AUX ? OUTPUTS - OUTPUT_D : 0); half++)
-        copy_matrix<GEMMEPI_AUX_TYPE, HALVES_IN>(p.epilogue, p.epilogue.aux, outputs_of_box(buffers) + (half + OUTPUT_D) * BOX_BYTES,
+        copy_matrix<GEMMEPI_AUX_TYPE, HALVES_IN>(p.epilogue, p.epilogue.aux, from + (half + OUTPUT_D) * BOX_BYTES,
                                                  column, row, half, item);
     buffers.turn = buffers.turn + 1 == OUTPUT_BUFFERS ? 0 : buffers.turn + 1;
 }

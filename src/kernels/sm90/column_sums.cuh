@@ -57,12 +57,11 @@ __device__ inline void add_slot(const gemmepi__sm90_params &p, const Shared &sha
     }
 }
 
-// Two warps, one for each warpgroup: of all of its tiles, but for the block's last where they take turns.
+// Two warps, one for each warpgroup: of all of its tiles.
 __device__ inline void add_column_sums(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
     u32 warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
 #pragma unroll 1
-    for (u32 t = work.first + (PING_PONG ? warpgroup * work.step : 0); t + (SHARES_LAST ? work.step : 0) < p.tiles;
-         t += TURNS * work.step) {
+    for (u32 t = work.first + (PING_PONG ? warpgroup * work.step : 0); t < p.tiles; t += TURNS * work.step) {
         Tile tile = tile_of(p, t, work.rank);
         bool exists = tile.m * TILE_M + (PING_PONG ? 0 : (int)warpgroup * STRIPS * 64) < (int)p.epilogue.m;
 #pragma unroll 1

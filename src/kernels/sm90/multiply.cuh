@@ -1,6 +1,5 @@
 // A tile's sums: wgmma over the stages of its k.
 #pragma once
-#include "sm90/parked.cuh"
 #include "sm90/pipeline.cuh"
 #include "sm90/wgmma.cuh"
 
@@ -15,10 +14,10 @@ struct Warpgroup {
 // A strip's rows in one of a stage's STEPS of k. adds: in the first step, to what is there; the others always do.
 __device__ inline void multiply_strip(u64 a, u64 b, int step, int strip, int adds, float (&sums)[STRIPS][TILE_N / 2]) {
     multiply(sums[strip], a + strip * (LINES_64 >> 4) + step * STEP<A_ROWS>, b + step * STEP<B_ROWS>,
-             step > 0 || BIAS_FIRST ? 1 : adds);
+             step > 0 ? 1 : adds);
 }
 
-// sums = this warpgroup's rows of a tile, or with BIAS_FIRST to what they are. The last stage is still being read.
+// sums = this warpgroup's rows of a tile. The last stage is still being read.
 __device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int first_strip, int blocks,
                               float (&sums)[STRIPS][TILE_N / 2]) {
     u32 last = 0, adds = 0;
@@ -41,12 +40,12 @@ __device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int firs
     } while (--blocks);
 }
 
-// A tile in its warpgroup's turn, and the stages told to be free.
-__device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float (&sums)[STRIPS][TILE_N / 2]) {
+// The block's tile `count` in its warpgroup's turn, and the stages told to be free.
+__device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, u32 count, float (&sums)[STRIPS][TILE_N / 2]) {
     if (PING_PONG)
         turn_wait(mine.which);
     add_up(shared, mine.pipeline, mine.first_strip, mine.blocks, sums);
-    if (PING_PONG)
+    if (PING_PONG && count + 1 < mine.tiles)
         turn_give(1 - mine.which);
     multiply_wait<0>();
 #pragma unroll
@@ -55,67 +54,4 @@ __device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float 
     mine.pipeline.release(mine.pipeline.last());
     if (PING_PONG)
         mine.pipeline.skip(mine.blocks);
-}
-
-// >>a block's last tile
-
-// Of the last blocks of k, as many as there are stages beside those for the sums, it first adds up all for the first strip, and then
-// for the second: these are behind the other warpgroup's epilogue.
-constexpr int LAST_BLOCKS = STAGES - (int)PARKED_STAGES;
-static_assert(!SHARES_LAST || LAST_BLOCKS > 0, "the stages have room");
-
-// The stages behind the last one are free: where all are the last tile's they are, but for summers, and else when the other
-// warpgroup has multiplied its last tile.
-__device__ inline void stages_are_left(int blocks) {
-    if (blocks < STAGES)
-        both_meet();
-}
-
-// One strip after the other, of LAST_BLOCKS, which stay in their stages; behind others if `adds`. The second's sums are still added
-// up.
-__device__ inline void add_up_in_turn(const Shared &shared, Pipeline &pipeline, u32 adds, float (&sums)[STRIPS][TILE_N / 2]) {
-    const Pipeline first = pipeline;
-#pragma unroll
-    for (int strip = 0; strip < STRIPS; strip++) {
-        u32 add = adds;
-        pipeline = first;
-#pragma unroll
-        for (int block = 0; block < LAST_BLOCKS; block++) {
-            u64 a = descriptor(shared.a(pipeline.stage)), b = descriptor(shared.b(pipeline.stage));
-            if (strip == 0)
-                pipeline.wait_full();
-            multiply_begin();
-#pragma unroll
-            for (int step = 0; step < STEPS; step++)
-                multiply_strip(a, b, step, strip, add, sums);
-            add = 1;
-            pipeline.advance();
-        }
-        multiply_commit();
-    }
-    multiply_wait<1>();
-}
-
-// In `kept` the sums of the tile's second strip, while those of the first are left to the other warpgroup.
-__device__ inline void add_up_last(const Shared &shared, Warpgroup &mine, float (&sums)[STRIPS][TILE_N / 2],
-                                   float (&kept)[TILE_N / 2]) {
-    Pipeline &pipeline = mine.pipeline;
-    int blocks = mine.blocks, in_turn = blocks < LAST_BLOCKS ? 0 : LAST_BLOCKS;
-    turn_wait(mine.which);
-    if (in_turn < blocks)
-        add_up(shared, pipeline, 0, blocks - in_turn, sums);
-    if (in_turn)
-        add_up_in_turn(shared, pipeline, in_turn < blocks, sums);
-    else
-        multiply_wait<0>();
-    sums_are_there(sums[0]);
-    if (SUMMED)
-        meet_summers();
-    stages_are_left(blocks);
-    warpgroup_meets(mine.which); // no warp's wgmma reads any more where sums will be
-    park(parked_in(shared.a(0), pipeline.stage), mine.thread, sums[0]);
-    both_meet(); // the sums are parked
-    multiply_wait<0>();
-    sums_are_there(sums[STRIPS - 1]);
-    memcpy(kept, sums[STRIPS - 1], sizeof kept);
 }

@@ -22,12 +22,6 @@
 #define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32
 #define GEMMEPI_TAILS      0      // some tiles reach beyond m or n by boxes or lines of them, which are not loaded
 #endif
-#ifndef GEMMEPI_BIAS_AHEAD
-#define GEMMEPI_BIAS_AHEAD 0 // 1: all of a tile's bias is loaded before its sums
-#endif
-#ifndef GEMMEPI_ELECTS
-#define GEMMEPI_ELECTS     1 // the lane that speaks to TMA is found by elect.sync
-#endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED     0 // the operand whose totals over k are wanted: 1 A, 2 B
 #endif
@@ -79,34 +73,27 @@ constexpr bool BOXES_GROUPS = IN_GROUPS && HALF_GROUP < BOX_COLUMNS;
 // Inputs: what the epilogue reads comes by TMA a box ahead, into two buffers of each warp.
 constexpr int INPUT_AUX = LOADS_AUX ? HALVES_SAVED : 0;
 constexpr int INPUTS = INPUT_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), INPUT_BUFFERS = INPUTS ? 2 : 0;
-// Gradients take the place of the aux that they are made of, where there are two halves or RESIDUAL, too: it makes room for a
-// stage more. Where one fits anyway, buffers of their own are faster, as the next aux is asked for half a box sooner.
-constexpr bool IN_PLACE = (GATED || LOADS_RESIDUAL) && STAGES_D && !COPIES_D && INPUT_AUX == HALVES_OUT;
-// Outputs: results of 16 and 32 bits leave by TMA, or in words, from OUTPUT_BUFFERS of each warp, or IN_PLACE.
+// Outputs: results of 16 and 32 bits leave by TMA, or in words, from OUTPUT_BUFFERS of each warp.
 constexpr bool HAS_OUTPUTS = STAGES_D || STAGES_AUX;
 constexpr int OUTPUT_D = STAGES_D ? HALVES_OUT : 0, OUTPUT_BUFFERS = GEMMEPI_BUFFERS;
-constexpr int OUTPUTS = (IN_PLACE ? 0 : OUTPUT_D) + (STAGES_AUX ? HALVES_IN : 0); // that have buffers of their own
+constexpr int OUTPUTS = OUTPUT_D + (STAGES_AUX ? HALVES_IN : 0);
 
 // >>how the epilogue goes
 
-// What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.
-constexpr bool AHEAD = !BIAS_FIRST && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
+// What is the same for all rows is loaded a box ahead, where registers are left for it.
+constexpr bool AHEAD = PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
-constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
-// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each.
-constexpr bool SHARES_LAST = PING_PONG && STRIPS == 2;
-// One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register without: before
-// CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; beside sums of columns for extra operands; and
-// for an exact activation whose results of 32 bits are copied in words.
+// One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register
+// without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for ELU behind a bias; beside
+// sums of columns for extra operands; and for an exact activation whose results of 32 bits are copied in words.
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_EXTRAS ||
                                        (ACTIVATION == ELU && COMPILER >= 1300)
-                                 : GEMMEPI_FORMULA_ROLLS ||
+                                 : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && ACTIVATION == ELU) ||
                                        BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && GEMMEPI_COPIED));
-static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
-static_assert(!HAS_BGRAD || (PARTS == 1 && SHARES_LAST == PING_PONG && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
+static_assert(!HAS_BGRAD || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
               "a warp of its own for each warpgroup's sums, and the same parity for each tile");
 
 // >>registers

@@ -23,9 +23,8 @@ __device__ inline u32 address_in(u32 address, u32 rank) {
 
 // Whether this is the lane of its whole warp that speaks to TMA.
 __device__ inline bool is_elected() {
-    u32 is = threadIdx.x % 32 == 0;
-    if (GEMMEPI_ELECTS)
-        asm volatile("{\n.reg .pred is;\nelect.sync _|is, 0xffffffff;\nselp.u32 %0, 1, 0, is;\n}" : "=r"(is));
+    u32 is;
+    asm volatile("{\n.reg .pred is;\nelect.sync _|is, 0xffffffff;\nselp.u32 %0, 1, 0, is;\n}" : "=r"(is));
     return is;
 }
 

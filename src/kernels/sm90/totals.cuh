@@ -174,6 +174,4 @@ __device__ inline void add_operand(const gemmepi__sm90_params &p, const Shared &
         else if (line_of_total() >= 0)
             store_total(p, tile_of(p, t, work.rank), slice * 16 + line_of_total(), total);
     }
-    if (SHARES_LAST)
-        meet_summers();
 }

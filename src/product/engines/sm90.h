@@ -28,7 +28,7 @@ typedef struct gemmepi__sm90_shape {
 
 static const gemmepi__sm90_shape gemmepi__sm90_shapes[] = {
     {128, 128, 1, 2, 1, 1}, /* first the one for everything that the rules admit */
-    {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
+    {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 128, 0, 2, 1, 1}, {128, 192, 0, 2, 1, 1},
     {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},
     {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
 };
@@ -77,11 +77,6 @@ static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem
 /* Stages that all of k fills. */
 static int64_t gemmepi__sm90_steps(const gemmepi__problem *problem) {
     return gemmepi__divide_up(problem->k, GEMMEPI__SM90_LINE * 8 / problem->views[GEMMEPI__A].bits);
-}
-
-/* Whether the epilogue shows beside the sums: measured where k is 768 and 2048, in 16 bits. */
-static int gemmepi__k_is_short(const gemmepi__problem *problem) {
-    return gemmepi__sm90_steps(problem) < 32;
 }
 
 /* What no kernel of the route has, or NULL. */
@@ -255,16 +250,8 @@ static unsigned gemmepi__sm90_stage_bytes(const gemmepi__sm90_shape *shape) {
 /* Of one matrix in every warp's buffer. */
 #define GEMMEPI__SM90_BOXES (GEMMEPI__SM90_WARPS * GEMMEPI__SM90_BOX_M * GEMMEPI__SM90_LINE)
 
-/* Gradients take the place of the aux that TMA loaded for them (IN_PLACE in the kernel). */
-static int gemmepi__replaces_aux(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
-    return (gemmepi__has(problem, GEMMEPI_GATED) || (sm90->loaded & 2)) && (sm90->staged & 1) &&
-           (sm90->loaded & 1) && !(sm90->copied & 1) &&
-           gemmepi__halves_aside(problem) == gemmepi__halves_out(problem);
-}
-
 static unsigned gemmepi__staged_matrices(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
-    int replaces = gemmepi__replaces_aux(problem, sm90);
-    return (unsigned)((sm90->staged & 1 && !replaces ? gemmepi__halves_out(problem) : 0) +
+    return (unsigned)((sm90->staged & 1 ? gemmepi__halves_out(problem) : 0) +
                       (sm90->staged & 2 ? gemmepi__halves_aside(problem) : 0));
 }
 
@@ -290,70 +277,21 @@ static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemm
            GEMMEPI__SM90_WARPS * GEMMEPI__SM90_PAIR + divided + sums;
 }
 
-/* Sets both, and returns the stages. */
-static int gemmepi__most_stages(const gemmepi__problem *problem, gemmepi__sm90 *sm90, int buffers) {
-    sm90->buffers = buffers;
+/* As many stages as fit beside the buffers. */
+static void gemmepi__fill_with_stages(const gemmepi__problem *problem, gemmepi__sm90 *sm90) {
     sm90->stages = GEMMEPI__SM90_STAGES;
     while (gemmepi__sm90_shared(problem, sm90) > GEMMEPI__SM90_SHARED)
         sm90->stages--;
-    return sm90->stages;
 }
 
-/* Two buffers, if enough stages fit beside them or one leaves room for no more of them, and as many stages as do. Measured on an
-   H200 in 16 bits: a fifth stage saves 6 percent at any k; a sixth 1 to 2 percent where k is 2048 or more, and a second buffer 4
-   where it is 768. Wide tiles gain by neither, and with five stages some of their kernels spill a register. */
+/* Two buffers, where four stages are left. One is enough for what is copied, which is free at once. */
 static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90 *sm90) {
-    int enough = sm90->shape.tile_n > 128 ? 4 : gemmepi__k_is_short(problem) ? 5 : 6;
-    int most = sm90->staged == sm90->copied ? 1 : 2; /* one that is copied is free at once */
-    int stages = gemmepi__most_stages(problem, sm90, most);
-    if (stages < enough && most == 2 && gemmepi__most_stages(problem, sm90, 1) == stages)
-        sm90->buffers = 2;
-}
-
-/* Whether all of a tile's bias is loaded before its sums: else that of a box of columns while the box before it is computed, whose
-   results TMA may not take before all loads under way have come. Measured on several H200, where k is 768 it saves 2 percent of SILU,
-   one of GELU_TANH with AUX and without, of SILU with AUX nothing, and one or two of NONE and RELU, whose sums else begin with the
-   bias; where k is 2048 or more it costs up to 3. GELU_ERF's sums better begin with it, and beside AUX other activations lack
-   registers. */
-static int gemmepi__loads_bias_ahead(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
-    const uint32_t others = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD |
-                            GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
-    return gemmepi__has(problem, GEMMEPI_BIAS) && !gemmepi__has(problem, others) && !problem->formula &&
-           sm90->applied && sm90->shape.ping_pong && sm90->shape.tile_n == 128 && (sm90->staged & 1) &&
-           gemmepi__box_bits(problem) == 16 && gemmepi__k_is_short(problem) &&
-           (gemmepi__has(problem, GEMMEPI_AUX)
-                ? gemmepi__activation_has(problem->epilogue, GEMMEPI__LEAVES_ROOM_FOR_AUX)
-                : !gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_BIAS_FIRST));
-}
-
-static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
-    const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
-    return (problem->epilogue & anew) == anew;
-}
-
-/* Whether a tile's sums begin with its bias: an addition behind them takes a cycle of the other warpgroup's wgmma, and a gate computed
-   anew has no registers for the bias. docs/performance.md, Hopper kernel, has what was measured. Where all shapes are to give the
-   same bits, only such gates do, and take no shape that does not. */
-static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
-    uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
-    if (!sm90->applied || sm90->shape.parts > 1 || problem->formula)
-        return 0;
-    if (gemmepi__makes_gate_anew(problem) && sm90->shape.tile_n <= 128)
-        return 1;
-    return !gemmepi__is_invariant(problem) &&
-           (epilogue & ~(uint64_t)GEMMEPI_ACTIVATION_MASK) == GEMMEPI_BIAS &&
-           (!gemmepi__activation_costs(epilogue) ||
-            gemmepi__activation_has(epilogue, GEMMEPI__WANTS_BIAS_FIRST)) &&
-           !gemmepi__wants_exact(problem) && sm90->shape.tile_n <= 128 &&
-           !gemmepi__loads_bias_ahead(problem, sm90);
-}
-
-/* Whether the lane that speaks to TMA is found by elect.sync: else the compiler puts each of TMA's instructions into a loop over
-   lanes, with which some activations alone are faster. */
-static int gemmepi__elects_lane(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_GATED | GEMMEPI_AUX) ||
-           !gemmepi__activation_costs(problem->epilogue) ||
-           gemmepi__activation_has(problem->epilogue, GEMMEPI__WANTS_ELECTED_LANE);
+    sm90->buffers = sm90->staged == sm90->copied ? 1 : 2;
+    gemmepi__fill_with_stages(problem, sm90);
+    if (sm90->stages < 4 && sm90->buffers > 1) {
+        sm90->buffers = 1;
+        gemmepi__fill_with_stages(problem, sm90);
+    }
 }
 
 /* >>the choice of a shape */
@@ -368,26 +306,47 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
-/* Whether sums have the bits that the shape for everything gives them. */
-static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    return shape->parts == 1 && (shape->tile_n <= 128 || !gemmepi__makes_gate_anew(problem));
+/* The shape, and what shared memory holds. */
+static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
+                            gemmepi__sm90 *sm90) {
+    sm90->shape = *shape;
+    sm90->applied = applied;
+    sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
+    sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
+    sm90->loaded = gemmepi__sm90_loaded(problem);
+    sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
+    sm90->tails = gemmepi__sm90_tails(problem, shape);
+    if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
+        sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
+    if (sm90->tails && problem->views[GEMMEPI__B].transposed)
+        sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
+    gemmepi__share_memory(problem, sm90);
+}
+
+/* Whether enough stages fit beside the boxes of a wide tile: with two of them it waits. */
+static int gemmepi__has_stages(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
+                               int applied) {
+    gemmepi__sm90 sm90;
+    memset(&sm90, 0, sizeof sm90);
+    gemmepi__cut_up(problem, shape, applied, &sm90);
+    return shape->tile_n <= 128 || sm90.stages > 2;
 }
 
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
-    if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
+    if (gemmepi__is_invariant(problem) && shape->parts > 1)
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
         return 0; /* in units of columns, of which there is an even number */
-    if (shape->tile_n > 128 && gemmepi__extras(problem) &&
+    if (!shape->ping_pong && shape->parts == 1 && gemmepi__extras(problem) &&
         (!applied || gemmepi__has(problem, GEMMEPI_RESIDUAL)))
         return 0; /* a register is missing: GELU_ERF spills three */
-    return steps >= 2 * shape->parts || shape->parts == 1;
+    return (steps >= 2 * shape->parts || shape->parts == 1) && gemmepi__has_stages(problem, shape, applied);
 }
 
 /* Cycles of a warpgroup for an element of the product in each of its threads: to store it, and more where it lies at no multiple of 16
@@ -527,12 +486,14 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double finish = area / 128 * (storing + beside) / shape->parts;
     double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 3200, tile = steps * multiply + 550;
+    if (!shape->ping_pong && shape->parts == 1 && shape->tile_n == 128)
+        finish /= 2;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
     if (shape->ping_pong)
-        cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
+        cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish;
     else
         cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
@@ -562,25 +523,14 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
     return best;
 }
 
-/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. Where one matrix
-   is stored it is twice as high, to read B less often, where blocks gain by lying side by side: measured on several H200, up to 9
-   percent less at 8192^3, 1 at 4096^3; and where A stays in L2 and B does not: gradients at 2048 x 50304 x 768 take half a percent to one
-   less. With AUX of numbers it is half as high where the operands (of all items) stay in L2, so that longer lines of D and AUX are
-   written at a time: 2 to 3 percent less. No band is much lower than the others. */
-static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   const gemmepi__sm90_shape *shape, int64_t rows) {
-    int writes_two = gemmepi__has(problem, GEMMEPI_AUX) && !gemmepi__aux_is_mask(problem->epilogue);
-    int64_t of_a = problem->views[GEMMEPI__A].bytes, bytes = of_a + problem->views[GEMMEPI__B].bytes;
-    int stays = bytes <= GEMMEPI__SM90_KEPT, a_stays = !stays && of_a <= GEMMEPI__SM90_KEPT / 2;
+/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
+   lower than the others. */
+static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__sm90_shape *shape,
+                                   int64_t rows) {
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
     while ((high + 1) * height * (high + 1) * height <= area)
         high++;
-    if (writes_two && stays)
-        high = gemmepi__divide_up(high, 2);
-    else if ((gemmepi__gains_side_by_side(problem, shape) || a_stays) && !writes_two &&
-             gemmepi__halves_out(problem) == 1)
-        high *= 2;
     bands = (rows + high / 2) / high;
     return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }
@@ -713,10 +663,7 @@ static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__pro
                     sm90->buffers);
     gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", sm90->staged,
                     sm90->loaded);
-    gemmepi__append(text, "#define GEMMEPI_COPIED %d\n#define GEMMEPI_BIAS_AHEAD %d\n", sm90->copied,
-                    gemmepi__loads_bias_ahead(problem, sm90));
-    gemmepi__append(text, "#define GEMMEPI_BIAS_FIRST %d\n#define GEMMEPI_ELECTS %d\n",
-                    gemmepi__begins_with_bias(problem, sm90), gemmepi__elects_lane(problem));
+    gemmepi__append(text, "#define GEMMEPI_COPIED %d\n", sm90->copied);
     gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
                     gemmepi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->applied,
@@ -749,23 +696,6 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
                                        &sm90->launch);
 }
 
-/* The shape, and what shared memory holds. */
-static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
-                            gemmepi__sm90 *sm90) {
-    sm90->shape = *shape;
-    sm90->applied = applied;
-    sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
-    sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
-    sm90->loaded = gemmepi__sm90_loaded(problem);
-    sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
-    sm90->tails = gemmepi__sm90_tails(problem, shape);
-    if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
-        sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
-    if (sm90->tails && problem->views[GEMMEPI__B].transposed)
-        sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
-    gemmepi__share_memory(problem, sm90);
-}
-
 static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
                                             gemmepi__sm90 *sm90) {
     const gemmepi__sm90_shape *shape = &sm90->shape;
@@ -779,7 +709,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
     params->cluster_columns = (unsigned)columns;
-    params->band = gemmepi__sm90_band(context, problem, shape, rows);
+    params->band = gemmepi__sm90_band(context, shape, rows);
     params->k = (int)problem->k;
     params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
     params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
