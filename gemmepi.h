@@ -6319,6 +6319,319 @@ static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *for
       (long long)m, (long long)wide, (long long)items);
   return GEMMEPI_OK;
 }
+/* Formulas that say what an epilogue says: an activation or a gate of v and a bias, what is saved of it, a residual, or the gradient as
+ gemmepi_derive() writes it. What each looks like is parsed of its text, and compared node by node. */
+
+/* An epilogue and its parameter, with the formula's operands by their number, -1: none. */
+typedef struct gemmepi__composition {
+  uint64_t epilogue;
+  double parameter;
+  int bias, aux, residual, bias_grad;
+} gemmepi__composition;
+
+/* >>the formula's operands by what they may be in an epilogue */
+
+typedef struct gemmepi__cast_of_operands {
+  int bias, saved, bias_grad; /* -1: none; saved: what AUX writes */
+  int matrices[2], count; /* that are read */
+} gemmepi__cast_of_operands;
+
+static int gemmepi__cast_output(const gemmepi__formula *f, int i, gemmepi__cast_of_operands *cast) {
+  const gemmepi__formula_operand *o = &f->operands[i];
+  int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->saved
+        : o->kind == GEMMEPI_PER_COLUMN && gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_SUM &&
+        o->node == f->operands[GEMMEPI__RESULT].node
+        ? &cast->bias_grad
+        : NULL;
+  if (!place || *place >= 0)
+    return 0;
+  *place = i;
+  return 1;
+}
+
+/* Whether each operand may be one of an epilogue's. */
+static int gemmepi__cast_operands(const gemmepi__formula *f, gemmepi__cast_of_operands *cast) {
+  int i, fits = f->reads_value && f->operands[GEMMEPI__RESULT].used;
+  memset(cast, -1, sizeof *cast);
+  cast->count = 0;
+  for (i = 0; i < f->operand_count && fits; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    if (!o->used)
+      continue;
+    if (o->output) {
+      fits = gemmepi__cast_output(f, i, cast);
+    } else if (o->kind == GEMMEPI_PER_COLUMN && !o->periods && cast->bias < 0) {
+      cast->bias = i;
+    } else {
+      fits = o->kind == GEMMEPI_FULL && !o->periods && cast->count < 2;
+      if (fits)
+        cast->matrices[cast->count++] = i;
+    }
+  }
+  return fits;
+}
+
+/* >>forms: the texts of epilogues, with an activation of what stands in the middle */
+
+typedef struct gemmepi__composed_form {
+  const char *before, *argument, *behind;
+  uint64_t flags;
+} gemmepi__composed_form;
+
+static const gemmepi__composed_form gemmepi__composed_forms[] = {
+  {"d = ", "v", "", 0},
+  {"d = left(v) * ", "right(v)", "", GEMMEPI_GATED},
+  {"d = ", "left(v)", " * right(v)", GEMMEPI_GATED | GEMMEPI_GATE_FIRST},
+};
+
+static void gemmepi__write_form(gemmepi__text *text, const gemmepi__composed_form *form, uint32_t activation, double parameter) {
+  char name[16], number[GEMMEPI__NUMBER_SIZE];
+  int row = 0;
+  while ((uint32_t)gemmepi__activations[row].code != activation)
+    row++;
+  gemmepi__append(text, "%s", form->before);
+  if (activation == GEMMEPI_NONE)
+    gemmepi__append(text, "%s", form->argument);
+  else
+    gemmepi__append(text, "%s(%s", gemmepi__small_name(row, name), form->argument);
+  if (gemmepi__activations[row].parameter != 0) {
+    gemmepi__print_number(number, parameter);
+    gemmepi__append(text, ", %s", number);
+  }
+  gemmepi__append(text, "%s%s", activation == GEMMEPI_NONE ? "" : ")", form->behind);
+}
+
+/* The gradient's text, in which v is the saved pre-activation and dy the product. */
+static gemmepi_status gemmepi__write_gradient_of_form(const gemmepi_allocator *allocator, const char *forward,
+  gemmepi__text *text) {
+  gemmepi_derive_desc desc;
+  gemmepi__derivation *derivation;
+  gemmepi_status status;
+  memset(&desc, 0, sizeof desc);
+  desc.formula = forward;
+  desc.wrt = "v";
+  status = gemmepi__derivation_of(allocator, &desc, NULL, 0, &derivation);
+  if (status)
+    return status;
+  gemmepi__print_gradient(derivation, text);
+  gemmepi__delete(allocator, derivation);
+  return GEMMEPI_OK;
+}
+
+enum { GEMMEPI__FORM_TEXT = 512 };
+
+/* The formula of a form, to be given to gemmepi__delete. Of a gradient the value is the upstream, operand 0 the pre-activation. */
+static gemmepi_status gemmepi__formula_of_form(const gemmepi_allocator *allocator, const gemmepi__composed_form *form,
+  const gemmepi__composition *composition, gemmepi__formula **result) {
+  int derives = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
+  char forward[GEMMEPI__FORM_TEXT], gradient[GEMMEPI__FORM_TEXT];
+  gemmepi__text text = gemmepi__text_in(forward, sizeof forward);
+  gemmepi__formula_desc desc;
+  gemmepi_operand saved;
+  gemmepi_status status = GEMMEPI_OK;
+  memset(&desc, 0, sizeof desc);
+  memset(&saved, 0, sizeof saved);
+  gemmepi__write_form(&text, form, gemmepi__activation(composition->epilogue), composition->parameter);
+  desc.text = forward;
+  desc.accumulator = desc.d = GEMMEPI_F32;
+  if (derives) {
+    text = gemmepi__text_in(gradient, sizeof gradient);
+    status = gemmepi__write_gradient_of_form(allocator, forward, &text);
+    saved.name = "v";
+    saved.kind = GEMMEPI_FULL;
+    saved.width = form->flags & GEMMEPI_GATED ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
+    desc.operands = &saved;
+    desc.operand_count = 1;
+    desc.value = "dy";
+    desc.result = "d_v";
+    desc.text = gradient;
+  }
+  return status ? status : gemmepi__parse_formula(allocator, &desc, result);
+}
+
+/* >>comparing */
+
+typedef struct gemmepi__comparison {
+  const gemmepi__formula *form, *formula;
+  const gemmepi__composition *composition;
+} gemmepi__comparison;
+
+static int gemmepi__reads_operand(const gemmepi__formula *f, int node, int operand) {
+  return operand >= 0 && f->nodes[node].op == GEMMEPI__OP_OPERAND && f->nodes[node].place == operand;
+}
+
+/* Which argument of a sum an operand is, or -1. */
+static int gemmepi__is_added(const gemmepi__formula *f, int node, int operand) {
+  const gemmepi__node *n = &f->nodes[node];
+  if (n->op != GEMMEPI__OP_ADD)
+    return -1;
+  return gemmepi__reads_operand(f, n->args[1], operand)   ? 1
+     : gemmepi__reads_operand(f, n->args[0], operand) ? 0
+        : -1;
+}
+
+/* Whether a node is v, or with a bias their sum. */
+static int gemmepi__is_product(const gemmepi__formula *f, const gemmepi__composition *composition, int node) {
+  int added;
+  if (composition->bias >= 0) {
+    added = gemmepi__is_added(f, node, composition->bias);
+    if (added < 0)
+      return 0;
+    node = f->nodes[node].args[1 - added];
+  }
+  return f->nodes[node].op == GEMMEPI__OP_VALUE;
+}
+
+/* What a leaf of the form stands for: the product, or of a gradient the matrix beside it. */
+static int gemmepi__stands_for(const gemmepi__comparison *c, const gemmepi__node *leaf, int node) {
+  uint64_t epilogue = c->composition->epilogue;
+  int is_preact = !(epilogue & GEMMEPI_BACKWARD) || leaf->op == GEMMEPI__OP_OPERAND;
+  int is_read = (epilogue & GEMMEPI_UPSTREAM) ? !is_preact : (epilogue & GEMMEPI_BACKWARD) && is_preact;
+  return is_read ? gemmepi__reads_operand(c->formula, node, c->composition->aux)
+        : gemmepi__is_product(c->formula, c->composition, node);
+}
+
+/* max(x, 0) is RELU, of NaN, too. */
+static int gemmepi__is_max_with_0(const gemmepi__formula *f, const gemmepi__node *node) {
+  const gemmepi__node *zero = node->op == GEMMEPI__OP_MAX ? &f->nodes[node->args[1]] : NULL;
+  return zero && zero->op == GEMMEPI__OP_NUMBER && zero->number == 0;
+}
+
+/* Whether the formula's node computes what the form's does. The two arguments of a sum or product may change places, which changes no bit. */
+static int gemmepi__says_the_same(const gemmepi__comparison *c, int of_form, int of_formula) {
+  const gemmepi__node *x = &c->form->nodes[of_form], *y = &c->formula->nodes[of_formula];
+  int swaps = x->op == GEMMEPI__OP_ADD || x->op == GEMMEPI__OP_MUL, turn, a, same;
+  if (x->op == GEMMEPI__OP_VALUE || x->op == GEMMEPI__OP_OPERAND)
+    return gemmepi__stands_for(c, x, of_formula);
+  if (x->op == GEMMEPI__OP_ACTIVATE && gemmepi__activations[x->place].code == GEMMEPI_RELU &&
+    gemmepi__is_max_with_0(c->formula, y))
+    return gemmepi__says_the_same(c, x->args[0], y->args[0]);
+  if (x->op != y->op || x->place != y->place || memcmp(&x->number, &y->number, sizeof x->number) != 0)
+    return 0;
+  for (turn = 0; turn <= swaps; turn++) {
+    for (a = 0, same = 1; a < 3 && same; a++) {
+      int other = y->args[turn && a < 2 ? 1 - a : a];
+      same = x->args[a] < 0 || other < 0 ? x->args[a] < 0 && other < 0
+        : gemmepi__says_the_same(c, x->args[a], other);
+    }
+    if (same)
+      return 1;
+  }
+  return 0;
+}
+
+/* Whether D is the form, plus the residual, and what is saved the product. */
+static int gemmepi__says_composition(const gemmepi__comparison *c, const gemmepi__cast_of_operands *cast) {
+  const gemmepi__formula *f = c->formula;
+  int d = f->operands[GEMMEPI__RESULT].node, added;
+  if (cast->saved >= 0 && !gemmepi__is_product(f, c->composition, f->operands[cast->saved].node))
+    return 0;
+  if (c->composition->residual >= 0) {
+    added = gemmepi__is_added(f, d, c->composition->residual);
+    if (added < 0)
+      return 0;
+    d = f->nodes[d].args[1 - added];
+  }
+  return gemmepi__says_the_same(c, c->form->operands[GEMMEPI__RESULT].node, d);
+}
+
+/* >>which may be said */
+
+/* The activation that a formula without any says in other words: RELU by max or, in a gradient, by a selection. */
+static uint64_t gemmepi__activation_in_words(const gemmepi__formula *f) {
+  int i;
+  for (i = 0; i < f->node_count; i++)
+    if (gemmepi__is_max_with_0(f, &f->nodes[i]) || f->nodes[i].op == GEMMEPI__OP_SELECT)
+      return GEMMEPI_RELU;
+  return GEMMEPI_NONE;
+}
+
+/* The activation that the formula has, and its parameter; 0: the parameter is no number. */
+static int gemmepi__take_activation(const gemmepi__formula *f, gemmepi__composition *composition) {
+  const gemmepi__node *node, *parameter;
+  int i = 0;
+  while (i < f->node_count && f->nodes[i].op != GEMMEPI__OP_ACTIVATE && f->nodes[i].op != GEMMEPI__OP_DERIVE)
+    i++;
+  composition->parameter = 0;
+  if (i == f->node_count) {
+    composition->epilogue |= gemmepi__activation_in_words(f);
+    return 1;
+  }
+  node = &f->nodes[i];
+  composition->epilogue |= (uint64_t)gemmepi__activations[node->place].code;
+  if (node->args[1] < 0)
+    return 1;
+  parameter = &f->nodes[node->args[1]];
+  composition->parameter = parameter->number;
+  return parameter->op == GEMMEPI__OP_NUMBER;
+}
+
+/* Whether an epilogue of those flags is as wide as the formula: how many halves v and D are. */
+static int gemmepi__is_so_wide(const gemmepi__formula *f, uint64_t flags) {
+  int v = f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1, d = f->operands[GEMMEPI__RESULT].members;
+  if (!(flags & GEMMEPI_GATED))
+    return !f->has_halves;
+  return f->has_halves && f->mode == GEMMEPI__LEFT_RIGHT &&
+     v == (flags & GEMMEPI_BACKWARD && !(flags & GEMMEPI_UPSTREAM) ? 1 : 2) &&
+     d == (flags & GEMMEPI_BACKWARD ? 2 : 1);
+}
+
+/* What is read beside a bias: aux, where the epilogue reads one, and a residual. turn 1: the other way round. 0: too few or too many. */
+static int gemmepi__cast_matrices(const gemmepi__cast_of_operands *cast, int turn, gemmepi__composition *composition) {
+  int reads_aux = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
+  composition->bias = cast->bias;
+  composition->bias_grad = cast->bias_grad;
+  composition->aux = reads_aux ? cast->matrices[turn] : cast->saved;
+  composition->residual = cast->count == reads_aux + 1 ? cast->matrices[reads_aux ? 1 - turn : 0] : -1;
+  if (cast->bias >= 0)
+    composition->epilogue |= GEMMEPI_BIAS;
+  if (cast->saved >= 0)
+    composition->epilogue |= GEMMEPI_AUX;
+  if (cast->bias_grad >= 0)
+    composition->epilogue |= GEMMEPI_BGRAD;
+  if (composition->residual >= 0)
+    composition->epilogue |= GEMMEPI_RESIDUAL;
+  return cast->count >= reads_aux && cast->count <= reads_aux + 1 && turn < cast->count + !cast->count &&
+     !(reads_aux && cast->saved >= 0);
+}
+
+/* Tries a form in a direction: flags of GATED and BACKWARD. 1: the formula says it, 0: it does not, or memory has run out. */
+static int gemmepi__try_form(const gemmepi_allocator *allocator, const gemmepi__formula *f,
+  const gemmepi__cast_of_operands *cast, const gemmepi__composed_form *form,
+  uint64_t direction, gemmepi__composition *composition) {
+  gemmepi__comparison comparison;
+  gemmepi__formula *of_form;
+  int turn, says = 0;
+  composition->epilogue = form->flags | direction;
+  if (!gemmepi__is_so_wide(f, composition->epilogue) || !gemmepi__take_activation(f, composition))
+    return 0;
+  if (direction && composition->epilogue == direction)
+    return 0; /* the gradient of nothing */
+  if (gemmepi__formula_of_form(allocator, form, composition, &of_form))
+    return 0;
+  comparison.form = of_form;
+  comparison.formula = f;
+  comparison.composition = composition;
+  for (turn = 0; turn < 2 && !says; turn++)
+    says = gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
+  gemmepi__delete(allocator, of_form);
+  return says;
+}
+
+/* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. */
+static int gemmepi__compose(const gemmepi_allocator *allocator, const gemmepi__formula *formula,
+  gemmepi__composition *composition) {
+  static const uint64_t directions[] = {0, GEMMEPI_BACKWARD, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
+  gemmepi__cast_of_operands cast;
+  size_t direction, form;
+  if (!gemmepi__cast_operands(formula, &cast))
+    return 0;
+  for (direction = 0; direction < GEMMEPI__COUNT(directions); direction++)
+    for (form = 0; form < GEMMEPI__COUNT(gemmepi__composed_forms); form++)
+      if (gemmepi__try_form(allocator, formula, &cast, &gemmepi__composed_forms[form], directions[direction], composition))
+        return 1;
+  return 0;
+}
 /* A formula with the places of its operands: what a problem has of it, in row-major order. */
 
 /* In elements of the operand's type. Lines of FULL operands are rows. */
@@ -19492,6 +19805,8 @@ typedef struct gemmepi__slots {
 
 /* What the plan of a problem with a formula has. */
 typedef struct gemmepi__formula_step {
+  int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
+  gemmepi__composition said; /* then: which */
   int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
   gemmepi__slots slots; /* then: the operands of its epilogue */
   const char *not_inside; /* else: why */
@@ -20274,6 +20589,128 @@ static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pa
     gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
       pass->blocks, pass->threads_x, pass->threads_y);
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place, and
+ what a run gives it. Where the two would differ it stays a formula. */
+
+#ifndef GEMMEPI_NO_FORMULA
+
+/* >>the problem */
+
+/* The operand where the epilogue has it, with its scale: one number for all items. */
+static void gemmepi__compose_operand(gemmepi__problem *problem, int operand, int i) {
+  gemmepi__view *view = &problem->views[operand];
+  if (i < 0)
+    return;
+  *view = problem->formula->views[i];
+  view->alignment = gemmepi__alignment_for(problem, view);
+  if (!problem->formula->placed.operands[i].scale)
+    return;
+  view->scale = GEMMEPI_SCALE_TENSOR;
+  view = &problem->views[GEMMEPI__SCALE_OF(operand)];
+  view->lines = view->length = view->ld = 1;
+  (void)gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32, 4); /* nothing that is checked is given */
+}
+
+/* Types and what lies with them: what an epilogue's tensor may be. */
+static int gemmepi__may_be_operand(const gemmepi__problem *problem, int operand, int i) {
+  const gemmepi__formula_operand *o;
+  const gemmepi__placed_operand *place;
+  if (i < 0)
+    return 1;
+  o = &problem->formula->placed.formula->operands[i];
+  place = &problem->formula->placed.operands[i];
+  return gemmepi__side_types(problem, operand) >> o->dtype & 1 &&
+     (operand < GEMMEPI__BIAS || (!place->scale && !place->amax));
+}
+
+/* Of a problem with a formula, and of what that says. */
+static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *problem, const gemmepi__composition *said) {
+  gemmepi__problem composed = *problem;
+  composed.epilogue = said->epilogue;
+  composed.parameter = said->parameter;
+  gemmepi__compose_operand(&composed, GEMMEPI__BIAS, said->bias);
+  gemmepi__compose_operand(&composed, GEMMEPI__AUX, said->aux);
+  gemmepi__compose_operand(&composed, GEMMEPI__RESIDUAL, said->residual);
+  gemmepi__compose_operand(&composed, GEMMEPI__BIAS_GRAD, said->bias_grad);
+  if (said->bias_grad >= 0 && problem->formula->placed.formula->operands[said->bias_grad].accumulate)
+    composed.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD;
+  if (gemmepi__has(&composed, GEMMEPI_AUX) && problem->formula->placed.operands[said->aux].amax) {
+    composed.flags |= GEMMEPI_AMAX_AUX;
+    (void)gemmepi__take_amax(&composed, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
+  }
+  composed.formula = NULL;
+  gemmepi__list_operands(&composed);
+  return composed;
+}
+
+/* Whether aux is stored where a run may have the residual, which a formula reads first and an epilogue afterwards. */
+static int gemmepi__may_store_over_residual(const gemmepi__problem *composed) {
+  return gemmepi__has(composed, GEMMEPI_AUX) && gemmepi__has(composed, GEMMEPI_RESIDUAL) &&
+     gemmepi__same_layout(composed, &composed->views[GEMMEPI__AUX], &composed->views[GEMMEPI__RESIDUAL]);
+}
+
+static int gemmepi__has_activation(const gemmepi__formula *f) {
+  int i = 0;
+  while (i < f->node_count && f->nodes[i].op != GEMMEPI__OP_ACTIVATE && f->nodes[i].op != GEMMEPI__OP_DERIVE)
+    i++;
+  return i < f->node_count;
+}
+
+/* Why what the formula says is yet no composition, or NULL. */
+static const char *gemmepi__not_composed(const gemmepi__problem *problem, const gemmepi__problem *composed,
+  const gemmepi__composition *said) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  if (!gemmepi__may_be_operand(problem, GEMMEPI__BIAS, said->bias) ||
+    !gemmepi__may_be_operand(problem, GEMMEPI__AUX, said->aux) ||
+    !gemmepi__may_be_operand(problem, GEMMEPI__RESIDUAL, said->residual) ||
+    !gemmepi__may_be_operand(problem, GEMMEPI__BIAS_GRAD, said->bias_grad))
+    return "an operand has a type, a scale or an amax that epilogues do not take";
+  if (gemmepi__aux_is_mask(said->epilogue))
+    return "RELU's aux is a mask of bits";
+  if (gemmepi__has(composed, GEMMEPI_BGRAD) && !gemmepi__has(composed, GEMMEPI_BACKWARD) &&
+    gemmepi__activation(said->epilogue) != GEMMEPI_NONE)
+    return "BGRAD goes with BACKWARD or with the activation NONE";
+  if (problem->accumulator == GEMMEPI_I32 && (!gemmepi__activation_has(said->epilogue, GEMMEPI__OF_INTEGERS) ||
+    gemmepi__has(composed, GEMMEPI_BACKWARD | GEMMEPI_BGRAD)))
+    return "its epilogue has no meaning in I32";
+  if (gemmepi__may_store_over_residual(composed))
+    return "what is saved may lie where the residual does, which an epilogue reads later";
+  if (!f->is_short && gemmepi__has_activation(f) && !gemmepi__wants_exact(composed))
+    return "its activation is exact, that of the epilogue is not";
+  return NULL;
+}
+
+/* Whether the formula says what an epilogue says, and may be run as that: then the two are filled in. */
+static int gemmepi__is_composed(const gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__composition *said, gemmepi__problem *composed) {
+  if (gemmepi__half_group_of(problem) || !gemmepi__compose(&context->allocator, problem->formula->placed.formula, said))
+    return 0;
+  *composed = gemmepi__composed_problem(problem, said);
+  return !gemmepi__not_composed(problem, composed, said);
+}
+
+/* >>a run */
+
+static void gemmepi__point_composed_operand(gemmepi__arguments *arguments, int operand, int i) {
+  if (i < 0)
+    return;
+  arguments->pointers[operand] = arguments->operands[i];
+  if (operand <= GEMMEPI__RESIDUAL && arguments->operand_scales)
+    memcpy(&arguments->pointers[GEMMEPI__SCALE_OF(operand)], &arguments->operand_scales[i], sizeof(void *));
+  if (operand == GEMMEPI__AUX && arguments->operand_amax)
+    arguments->pointers[GEMMEPI__AMAX_AUX] = arguments->operand_amax[i];
+}
+
+/* A run's arguments as the composition's problem has them. */
+static void gemmepi__point_composed(const gemmepi__composition *said, gemmepi__arguments *arguments) {
+  gemmepi__point_composed_operand(arguments, GEMMEPI__BIAS, said->bias);
+  gemmepi__point_composed_operand(arguments, GEMMEPI__AUX, said->aux);
+  gemmepi__point_composed_operand(arguments, GEMMEPI__RESIDUAL, said->residual);
+  gemmepi__point_composed_operand(arguments, GEMMEPI__BIAS_GRAD, said->bias_grad);
+}
+#endif
+#endif
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
  transposed for our kernels. */
 
@@ -24303,9 +24740,9 @@ static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__probl
 #endif
 }
 #ifndef GEMMEPI_NO_FORMULA
-/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. Either that has the formula inside its kernel
- (parts/inside.h), or it makes alpha A B, in workspace and the accumulator's type, for a pass to go over that adds beta C
- (elementwise/formula_pass.h). */
+/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. That is the plan of an epilogue where the formula
+ says one (parts/composed.h), or has the formula inside its kernel (parts/inside.h), or makes alpha A B, in workspace and the
+ accumulator's type, for a pass to go over that adds beta C (elementwise/formula_pass.h). */
 
 /* >>building */
 
@@ -24421,13 +24858,19 @@ static gemmepi_status gemmepi__build_behind_v(gemmepi__matmul_plan *plan, const 
   return status;
 }
 
-/* Which route a user is told: that of the plan within where the formula is inside or v is PLAIN's, else SPLIT. */
+/* Which route a user is told: that of the plan within as it stands, where that does all or v is PLAIN's, else SPLIT. */
+static gemmepi_route gemmepi__told_formula_route(const gemmepi__matmul_plan *plan) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  gemmepi_route route;
+  if (!plan->v)
+    return gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+  route = gemmepi__current_plan(plan->v)->route->id;
+  return step->is_composed || step->is_inside || route == GEMMEPI_ROUTE_PLAIN ? route : GEMMEPI_ROUTE_SPLIT;
+}
+
 static void gemmepi__finish_formula_plan(gemmepi__matmul_plan *plan) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  gemmepi_route route = gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
-  if (plan->v && (step->is_inside || plan->v->route->id == GEMMEPI_ROUTE_PLAIN))
-    route = plan->v->route->id;
-  plan->route = gemmepi__formula_route_of(route);
+  plan->route = gemmepi__formula_route_of(gemmepi__told_formula_route(plan));
   plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
         gemmepi__round_up(step->pass.state_bytes, 256) +
         (plan->v ? plan->v->workspace_size : 0);
@@ -24485,13 +24928,15 @@ static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states
       pointers->operands[i] = states + step->pass.state_offsets[i];
 }
 
-/* The pass, once v is there (run.h); nothing where the formula is inside what makes it. */
+/* The pass, once v is there (run.h); nothing where what makes it does all. */
 static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
   const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
   gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
   gemmepi__formula_pointers pointers;
   gemmepi__formula_run run;
+  if (step->is_composed)
+    return GEMMEPI_OK;
   gemmepi__point_formula(&plan->problem, arguments, &pointers);
   memset(&run, 0, sizeof run);
   run.value = parts.v;
@@ -24525,9 +24970,23 @@ static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_
     details->launches += step->pass.amax[i] != 0;
 }
 
+/* "GELU_TANH|BIAS" */
+static void gemmepi__append_composition(gemmepi__text *text, gemmepi_epilogue epilogue) {
+  char name[256];
+  gemmepi__text room = gemmepi__text_in(name, sizeof name);
+  gemmepi__append_epilogue(&room, epilogue);
+  gemmepi__append(text, "%s", name);
+}
+
 static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  if (plan->v && step->is_inside) {
+  if (plan->v && step->is_composed) {
+    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+    gemmepi__append(text, "  the formula is ");
+    gemmepi__append_composition(text, v->problem.epilogue);
+    gemmepi__append(text, ":\n");
+    v->route->explain(v, kernel, text);
+  } else if (plan->v && step->is_inside) {
     const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
     gemmepi__append(text, "  the formula is inside the kernel:\n");
     v->route->explain(v, kernel, text);
@@ -24544,6 +25003,8 @@ static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const cha
 /* >>rows beside those of gemmepi__routes: chosen by their plan's v */
 
 static const gemmepi__route gemmepi__formula_routes[] = {
+  {GEMMEPI_ROUTE_LT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+  gemmepi__formula_explain},
   {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
   gemmepi__formula_explain},
   {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
@@ -24747,18 +25208,38 @@ static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemm
   return GEMMEPI_OK;
 }
 
-/* The plan of a problem with a formula: inside a kernel, or v and a pass over it. */
+/* The plan within which is that of an epilogue, where the formula says one and it can be built: then step->is_composed. The status is OK
+ unless memory has run out. */
+static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+  gemmepi__problem composed;
+  gemmepi_status status;
+  if (!gemmepi__is_composed(context, &plan->problem, &step->said, &composed))
+    return GEMMEPI_OK;
+  status = gemmepi__build_plan(context, &composed, &plan->v);
+  step->is_composed = !status;
+  if (!status || status == GEMMEPI_OUT_OF_MEMORY)
+    return status;
+  gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+    "a formula is not run as the epilogue that it says, which could not be built: %s", gemmepi__error_text);
+  return GEMMEPI_OK;
+}
+
+/* The plan of a problem with a formula: an epilogue's, inside a kernel, or v and a pass over it. */
 static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
   gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
   gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
   gemmepi_status status = gemmepi__check_size_of_v(&v);
   memset(step, 0, sizeof *step);
   if (!status && gemmepi__wants_v(&plan->problem)) {
-    status = gemmepi__try_inside(plan, &v);
-    if (!status && !step->is_inside)
+    status = gemmepi__try_composed(plan);
+    if (!status && !step->is_composed)
+      status = gemmepi__try_inside(plan, &v);
+    if (!status && !step->is_composed && !step->is_inside)
       status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
   }
-  if (!status && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
+  if (!status && !step->is_composed && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
     status = gemmepi__build_behind_v(plan, &v);
   gemmepi__finish_formula_plan(plan);
   return status;
@@ -24858,7 +25339,9 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const
     memset(&args, 0, sizeof args);
     args.workspace = parts.rest;
     args.workspace_size = plan->v->workspace_size;
-    if (step->is_inside) {
+    if (step->is_composed) {
+      gemmepi__point_composed(&step->said, &own);
+    } else if (step->is_inside) {
       gemmepi__point_formula(&plan->problem, arguments, &pointers);
       gemmepi__point_states(plan, parts.states, &pointers);
       own.operands = pointers.operands;
@@ -25154,12 +25637,21 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
+/* With a formula what runs it now. */
+static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->v)
+    return gemmepi__told_formula_route(plan);
+#endif
+  return plan->route->id;
+}
+
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
   plan = gemmepi__current_plan(plan);
   memset(details, 0, sizeof *details);
   details->kind = GEMMEPI_PLAN_MATMUL;
-  details->route = plan->route->id;
-  details->route_name = gemmepi__route_names[plan->route->id];
+  details->route = gemmepi__told_route(plan);
+  details->route_name = gemmepi__route_names[details->route];
   plan->route->describe(plan, details);
   if (plan->problem.exchanged) {
     int tile_m = details->tile_m;
@@ -25300,11 +25792,15 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
   const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+  if (v->tuned_microseconds > 0)
+    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
+  if (step->is_composed) {
+    gemmepi__explain_others(text, v);
+    return;
+  }
   if (!step->is_inside)
     gemmepi__append(text, "  not inside a kernel: %s\n", step->not_inside);
   gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
-  if (v->tuned_microseconds > 0)
-    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
   gemmepi__explain_candidates(text, v);
 }
 #endif

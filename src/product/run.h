@@ -38,7 +38,9 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
         memset(&args, 0, sizeof args);
         args.workspace = parts.rest;
         args.workspace_size = plan->v->workspace_size;
-        if (step->is_inside) {
+        if (step->is_composed) {
+            gemmepi__point_composed(&step->said, &own);
+        } else if (step->is_inside) {
             gemmepi__point_formula(&plan->problem, arguments, &pointers);
             gemmepi__point_states(plan, parts.states, &pointers);
             own.operands = pointers.operands;
