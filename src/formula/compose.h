@@ -281,43 +281,47 @@ static int gemmepi__cast_matrices(const gemmepi__cast_of_operands *cast, int tur
            !(reads_aux && cast->saved >= 0);
 }
 
-/* Tries a form in a direction: flags of GATED and BACKWARD. 1: the formula says it, 0: it does not, or memory has run out. */
-static int gemmepi__try_form(const gemmepi_allocator *allocator, const gemmepi__formula *f,
+/* Tries a form in a direction: *says is 1 where the formula says it. The status is OK unless memory has run out. */
+static gemmepi_status gemmepi__try_form(const gemmepi_allocator *allocator, const gemmepi__formula *f,
                              const gemmepi__cast_of_operands *cast, const gemmepi__composed_form *form,
-                             uint64_t direction, gemmepi__composition *composition) {
+                             uint64_t direction, gemmepi__composition *composition, int *says) {
     gemmepi__comparison comparison;
     gemmepi__formula *of_form;
-    int turn, says = 0;
+    gemmepi_status status;
+    int turn;
     composition->epilogue = form->flags | direction;
     if (!gemmepi__is_so_wide(f, composition->epilogue) || !gemmepi__take_activation(f, composition))
-        return 0;
+        return GEMMEPI_OK;
     if (direction && composition->epilogue == direction)
-        return 0; /* the gradient of nothing */
-    if (gemmepi__formula_of_form(allocator, form, composition, &of_form))
-        return 0;
+        return GEMMEPI_OK; /* the gradient of nothing */
+    status = gemmepi__formula_of_form(allocator, form, composition, &of_form);
+    if (status)
+        return status;
     comparison.form = of_form;
     comparison.formula = f;
     comparison.composition = composition;
-    for (turn = 0; turn < 2 && !says; turn++)
-        says = gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
+    for (turn = 0; turn < 2 && !*says; turn++)
+        *says = gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
     gemmepi__delete(allocator, of_form);
-    return says;
+    return GEMMEPI_OK;
 }
 
-/* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. */
-static int gemmepi__compose(const gemmepi_allocator *allocator, const gemmepi__formula *formula,
-                            gemmepi__composition *composition) {
+/* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. The status is OK unless memory has
+   run out. */
+static gemmepi_status gemmepi__compose(const gemmepi_allocator *allocator, const gemmepi__formula *formula,
+                            gemmepi__composition *composition, int *says) {
     static const uint64_t directions[] = {0, GEMMEPI_BACKWARD, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
     gemmepi__cast_of_operands cast;
+    gemmepi_status status = GEMMEPI_OK;
     size_t direction, form;
+    *says = 0;
     if (!gemmepi__cast_operands(formula, &cast))
-        return 0;
+        return GEMMEPI_OK;
     for (direction = 0; direction < GEMMEPI__COUNT(directions); direction++)
-        for (form = 0; form < GEMMEPI__COUNT(gemmepi__composed_forms); form++)
-            if (gemmepi__try_form(allocator, formula, &cast, &gemmepi__composed_forms[form], directions[direction],
-                                  composition))
-                return 1;
-    return 0;
+        for (form = 0; form < GEMMEPI__COUNT(gemmepi__composed_forms) && !status && !*says; form++)
+            status = gemmepi__try_form(allocator, formula, &cast, &gemmepi__composed_forms[form],
+                                       directions[direction], composition, says);
+    return status;
 }
 
 #endif

@@ -204,9 +204,11 @@ static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
     gemmepi_context *context = plan->base.context;
     gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
     gemmepi__problem composed;
-    gemmepi_status status;
-    if (!gemmepi__is_composed(context, &plan->problem, &step->said, &composed))
-        return GEMMEPI_OK;
+    int is_composed;
+    gemmepi_status status =
+        gemmepi__take_composition(context, &plan->problem, &step->said, &composed, &is_composed);
+    if (status || !is_composed)
+        return status;
     status = gemmepi__build_plan(context, &composed, &plan->v);
     step->is_composed = !status;
     if (!status || status == GEMMEPI_OUT_OF_MEMORY)

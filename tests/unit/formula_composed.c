@@ -139,16 +139,16 @@ static void drop_unused(pair *p) {
 
 static gemmepi_context *host;
 
-/* Whether the formula becomes a composition, whose problem is in *composed. */
-static int composes(const gemmepi_matmul_desc *desc, gemmepi__problem *composed) {
-    gemmepi__composition said;
+/* Whether the formula becomes a composition, and which. */
+static int composes(const gemmepi_matmul_desc *desc, gemmepi__composition *said, gemmepi__problem *composed) {
     gemmepi__problem problem;
-    int is;
+    int is = 0;
     gemmepi_status status = gemmepi__take_problem(host, desc, 16, &problem);
     CHECK(status == GEMMEPI_OK, "%s: %s", desc->formula, gemmepi_last_error());
     if (status)
         return 0;
-    is = gemmepi__is_composed(host, &problem, &said, composed);
+    status = gemmepi__take_composition(host, &problem, said, composed, &is);
+    CHECK(status == GEMMEPI_OK, "%s: %s", desc->formula, gemmepi_last_error());
     gemmepi__drop_formula(host, &problem);
     return is;
 }
@@ -164,12 +164,13 @@ static int no_formula_says(gemmepi_epilogue e) {
 
 static void compare(pair *p) {
     gemmepi__problem wanted, composed;
+    gemmepi__composition said;
     if (no_formula_says(p->composition.epilogue) || gemmepi__normalise(&p->composition, 16, &wanted))
         return; /* or an epilogue without a meaning */
     write_pair(p);
     drop_unused(p);
     compared++;
-    if (!composes(&p->formula, &composed)) {
+    if (!composes(&p->formula, &said, &composed)) {
         CHECK(0, "%s stays a formula", p->text);
         return;
     }
@@ -254,12 +255,294 @@ static void what_an_epilogue_says_becomes_its_problem(void) {
     CHECK(compared > 4000, "%d", compared);
 }
 
+
+/* >>what looks alike */
+
+/* Operands by letters: b a bias, q one by rows, r s matrices, z one that is stored, h a half, w of both halves, t a table, k a scalar, g sums
+   of columns, o sums of rows. */
+static void list_letters(const char *letters, gemmepi_operand *operands) {
+    static const char all[] = "bqrszhwtkgo";
+    static const char *const own[] = {"b", "q", "r", "s", "z", "h", "w", "t", "k", "g", "o"};
+    int i;
+    for (i = 0; letters[i]; i++) {
+        char letter = letters[i];
+        memset(&operands[i], 0, sizeof operands[i]);
+        operands[i].name = own[strchr(all, letter) - all];
+        operands[i].kind = strchr("bg", letter)   ? GEMMEPI_PER_COLUMN
+                           : strchr("qo", letter) ? GEMMEPI_PER_ROW
+                           : letter == 'k'        ? GEMMEPI_SCALAR
+                                                  : GEMMEPI_FULL;
+        operands[i].output = strchr("zgo", letter) != NULL;
+        operands[i].width = letter == 'h' ? GEMMEPI_WIDTH_HALF : letter == 'w' ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
+        operands[i].column_period = letter == 't' ? 8 : 0;
+    }
+}
+
+typedef struct said_case {
+    const char *formula, *letters;
+    gemmepi_epilogue says; /* ANY_FORMULA: no epilogue */
+} said_case;
+
+#define ANY_FORMULA (~(gemmepi_epilogue)0)
+
+static const said_case said_cases[] = {
+    /* written otherwise, and with what nothing needs */
+    {"d = max(v, 0)", "", GEMMEPI_RELU},
+    {"x = b + v; d = max(x, 0) + r", "br", GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL},
+    {"d = r + silu(b + v)", "rbs", GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL},
+    {"d = leaky_relu(v)", "", GEMMEPI_LEAKY_RELU},
+    {"d = silu(right(v + b)) * left(v + b); z = v + b", "bz",
+     GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX},
+    {"d = right(v) * left(v)", "", GEMMEPI_GATED},
+    {"d = d_gelu_tanh(r) * v", "r", GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD},
+    {"d = d_gelu_tanh(r) * v + s", "sr", GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL},
+    {"d = v > 0 ? r : 0", "r", GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM},
+    {"d = left(v) * silu(right(v)) + h", "h", GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_RESIDUAL},
+    {"unused = v * r; d = relu(v)", "r", GEMMEPI_RELU},
+    /* like an epilogue, and none */
+    {"d = relu(v + q)", "q", ANY_FORMULA},
+    {"d = relu(v) + q", "q", ANY_FORMULA},
+    {"d = relu(v) + b", "b", ANY_FORMULA},
+    {"d = relu(v + b) + b", "b", ANY_FORMULA},
+    {"d = relu(v - b)", "b", ANY_FORMULA},
+    {"d = relu(v + k)", "k", ANY_FORMULA},
+    {"d = relu(v + r)", "r", ANY_FORMULA},
+    {"d = relu(v) - r", "r", ANY_FORMULA},
+    {"d = relu(v) * r", "r", ANY_FORMULA},
+    {"d = relu(v) + r + s", "rs", ANY_FORMULA},
+    {"d = relu(v) + t", "t", ANY_FORMULA},
+    {"z = relu(v); d = z", "z", ANY_FORMULA},
+    {"z = v; d = silu(v + b)", "zb", ANY_FORMULA},
+    {"z = v + b; d = relu(z)", "zb", ANY_FORMULA},             /* the mask */
+    {"z = v + b; d = silu(z) + r", "zbr", ANY_FORMULA},        /* r may lie where z does */
+    {"z = v + b", "zb", ANY_FORMULA},
+    {"d = max(v, 1)", "", ANY_FORMULA},
+    {"d = min(v, 0)", "", ANY_FORMULA},
+    {"d = v > 0 ? v : 0", "", ANY_FORMULA}, /* 0 of NaN */
+    {"d = silu(silu(v))", "", ANY_FORMULA},
+    {"d = silu(2 * v)", "", ANY_FORMULA},
+    {"d = rounded(v)", "", ANY_FORMULA},
+    {"d = leaky_relu(v, k)", "k", ANY_FORMULA},
+    {"d = left(v) * silu(left(v))", "", ANY_FORMULA},
+    {"d = silu(left(v)) * silu(right(v))", "", ANY_FORMULA},
+    {"d = left(v) + silu(right(v))", "", ANY_FORMULA},
+    {"d = even(v) * silu(odd(v))", "", ANY_FORMULA},
+    {"d = left(v, 64) * silu(right(v, 64))", "", ANY_FORMULA},
+    {"d = left(v) * silu(right(v) + h)", "h", ANY_FORMULA},
+    {"d = v * d_silu(v)", "", ANY_FORMULA},
+    {"d = v * d_silu(r + b)", "rb", ANY_FORMULA},
+    {"d = v * d_relu(r)", "r", ANY_FORMULA},
+    {"d = r > 0 ? v : 0", "r", ANY_FORMULA}, /* of the mask alone */
+    {"d = pair(v * left(w) * d_silu(right(w)), v * silu(right(w)))", "w", ANY_FORMULA},
+    {"d = pair(v * silu(left(w)), v * left(w) * d_silu(right(w)))", "w", ANY_FORMULA},
+    {"d = v; o = row_sum(d)", "o", ANY_FORMULA},
+    {"d = v; g = column_sum(d * d)", "g", ANY_FORMULA},
+    {"d = v; g = column_max(d)", "g", ANY_FORMULA},
+    {"d = silu(v); g = column_sum(d)", "g", ANY_FORMULA},
+    {"d = v * d_silu(r); g = column_sum(d)", "rg", ANY_FORMULA}, /* exact there, as an epilogue's is not */
+    {"d = v * row", "", ANY_FORMULA},
+};
+
+static gemmepi_matmul_desc said_product(const said_case *c, gemmepi_operand *operands) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    list_letters(c->letters, operands);
+    desc.m = 192, desc.n = 256, desc.k = 64;
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.formula = c->formula;
+    desc.operands = operands, desc.operand_count = (int)strlen(c->letters);
+    return desc;
+}
+
+static void what_looks_alike_stays_a_formula(void) {
+    size_t i;
+    for (i = 0; i < sizeof said_cases / sizeof *said_cases; i++) {
+        gemmepi_operand operands[OPERANDS];
+        gemmepi_matmul_desc desc = said_product(&said_cases[i], operands);
+        gemmepi__problem composed;
+        gemmepi__composition said;
+        int is = composes(&desc, &said, &composed);
+        CHECK(is == (said_cases[i].says != ANY_FORMULA), "%s %s", desc.formula, is ? "does not" : "stays a formula");
+        CHECK(!is || said.epilogue == said_cases[i].says, "%s is 0x%llx", desc.formula, (gemmepi__ull)said.epilogue);
+    }
+}
+
+/* Types and scales that a formula's operands may have, and an epilogue's may not. */
+static void operands_of_other_types_stay_with_formulas(void) {
+    static const said_case bias = {"d = silu(v + b)", "b", 0}, residual = {"d = silu(v) + r", "r", 0},
+                           saved = {"z = v; d = silu(z)", "z", 0};
+    gemmepi_operand operands[OPERANDS];
+    gemmepi__problem composed;
+    gemmepi__composition said;
+    gemmepi_matmul_desc desc = said_product(&bias, operands);
+    operands[0].dtype = GEMMEPI_E4M3;
+    CHECK(!composes(&desc, &said, &composed), "a bias in E4M3");
+    operands[0].dtype = GEMMEPI_I32;
+    CHECK(!composes(&desc, &said, &composed), "a bias in I32");
+    operands[0].dtype = GEMMEPI_F32;
+    CHECK(composes(&desc, &said, &composed), "a bias in F32");
+    operands[0].row_period = 0, operands[0].column_period = 16;
+    CHECK(!composes(&desc, &said, &composed), "a bias that repeats");
+    desc = said_product(&residual, operands);
+    operands[0].dtype = GEMMEPI_I64;
+    CHECK(!composes(&desc, &said, &composed), "a residual in I64");
+    operands[0].dtype = GEMMEPI_E5M2, operands[0].scale.mode = GEMMEPI_SCALE_TENSOR;
+    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__SCALE_RESIDUAL].dtype == GEMMEPI_F32, "a residual in E5M2");
+    desc = said_product(&saved, operands);
+    operands[0].dtype = GEMMEPI_E4M3, operands[0].amax = 1;
+    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__AMAX_AUX].dtype == GEMMEPI_F32, "what is saved, with amax");
+}
+
+/* >>on a GPU */
+
+/* Epilogues with all kinds of operands, of which cuBLASLt has some. */
+static const gemmepi_epilogue planned_epilogues[] = {
+    GEMMEPI_NONE,
+    GEMMEPI_BIAS,
+    GEMMEPI_RELU | GEMMEPI_BIAS,
+    GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+    GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+    GEMMEPI_LEAKY_RELU | GEMMEPI_RESIDUAL,
+    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS,
+    GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_AUX,
+    GEMMEPI_SILU | GEMMEPI_BACKWARD,
+    GEMMEPI_TANH | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS,
+    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM,
+    GEMMEPI_BGRAD,
+};
+
+/* A plan, and the source that it had compiled. */
+static gemmepi_plan *plan_for(gemmepi_context *context, const gemmepi_matmul_desc *desc, char source[4096]) {
+    gemmepi_plan *plan = NULL;
+    gpu.last_source[0] = 0;
+    CHECK(gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    memcpy(source, gpu.last_source, 4096);
+    return plan;
+}
+
+static void compare_plans(pair *p, int arch, unsigned routes) {
+    static char sources[2][4096];
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_plan_details details[2];
+    gemmepi_plan *plans[2];
+    int i;
+    config.routes = routes;
+    config.device = GEMMEPI_DEVICE(0);
+    gpu.other_arch = arch;
+    for (i = 0; i < 2; i++) { /* each compiles its own */
+        gemmepi_context *context = open_fake(&config);
+        context->multiprocessors = 132;
+        plans[i] = plan_for(context, i ? &p->formula : &p->composition, sources[i]);
+        CHECK(plans[i] && gemmepi_plan_info(plans[i], &details[i]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        if (i && plans[i])
+            CHECK(explain_has(plans[i], "  the formula is ") && !explain_has(plans[i], "inside a kernel"),
+                  "%s: explain does not tell", p->text);
+        gemmepi_plan_destroy(plans[i]);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+    CHECK(strcmp(sources[0], sources[1]) == 0 && strcmp(details[0].kernel, details[1].kernel) == 0, "%s: kernel %s for %s",
+          p->text, details[1].kernel, details[0].kernel);
+    CHECK(details[0].route == details[1].route && details[0].launches == details[1].launches &&
+              details[0].workspace_size == details[1].workspace_size,
+          "%s: route %s for %s, %d launches for %d, %lu bytes for %lu", p->text, details[1].route_name,
+          details[0].route_name, details[1].launches, details[0].launches, (unsigned long)details[1].workspace_size,
+          (unsigned long)details[0].workspace_size);
+    gpu.other_arch = 0;
+}
+
+/* In BF16, and of a size for which engines are estimated, or for which cuBLASLt is. */
+static void plans_are_those_of_the_epilogue(void) {
+    static const unsigned routes[] = {0, NOT_FUSED, 1u << GEMMEPI_ROUTE_PLAIN};
+    size_t e, r;
+    for (e = 0; e < sizeof planned_epilogues / sizeof *planned_epilogues; e++)
+        for (r = 0; r < 3; r++) {
+            pair p;
+            fill_in(&p, &kinds[0], planned_epilogues[e], r == 1 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR, 1);
+            p.composition.m = 2048, p.composition.n = 1024, p.composition.k = 512;
+            p.composition.aux.ld = p.composition.residual.ld = 0;
+            write_pair(&p);
+            drop_unused(&p);
+            compare_plans(&p, e % 3 == 2 ? 80 : 90, routes[r]);
+        }
+}
+
+/* The table of pointers that a route is given. */
+static void point_both(const pair *p, gemmepi__arguments both[2]) {
+    static const float scale[2] = {1, 1};
+    static float amax;
+    gemmepi_epilogue e = p->composition.epilogue;
+    gemmepi_matmul_args args[2];
+    gemmepi__problem problem, composed;
+    gemmepi__composition said;
+    const float *scales[OPERANDS];
+    void *pointers[OPERANDS], *amaxes[OPERANDS];
+    int i, is = 0;
+    memset(args, 0, sizeof args);
+    memset(pointers, 0, sizeof pointers), memset(scales, 0, sizeof scales), memset(amaxes, 0, sizeof amaxes);
+    for (i = 0; i < 2; i++)
+        args[i] = args_for(&p->composition), args[i].bias = args[i].aux = args[i].bias_grad = NULL;
+    args[0].bias = e & GEMMEPI_BIAS ? memory[3] : NULL;
+    args[0].aux = e & (GEMMEPI_AUX | GEMMEPI_BACKWARD) ? memory[4] : NULL;
+    args[0].residual = e & GEMMEPI_RESIDUAL ? memory[5] : NULL;
+    args[0].bias_grad = e & GEMMEPI_BGRAD ? memory[7] : NULL;
+    for (i = 0; i < p->formula.operand_count; i++) {
+        const char *name = p->operands[i].name;
+        pointers[i] = *name == 'b' ? memory[3] : *name == 'a' ? memory[4] : *name == 'r' ? memory[5] : memory[7];
+        if (p->operands[i].scale.mode)
+            scales[i] = scale + (*name == 'r');
+        if (p->operands[i].amax)
+            amaxes[i] = &amax;
+        if (p->operands[i].scale.mode && *name == 'a')
+            args[0].scale_aux = scales[i];
+        else if (p->operands[i].scale.mode)
+            args[0].scale_residual = scales[i];
+        if (p->operands[i].amax)
+            args[0].amax_aux = amaxes[i];
+    }
+    args[0].scale_d = args[1].scale_d = p->composition.d.scale.mode ? scale : NULL;
+    args[1].operands = pointers, args[1].operand_scales = scales, args[1].operand_amax = amaxes;
+    CHECK(gemmepi__normalise(&p->composition, 16, &problem) == GEMMEPI_OK &&
+              gemmepi__take_arguments(&problem, &args[0], &both[0]) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi__take_problem(host, &p->formula, 16, &problem) == GEMMEPI_OK &&
+              gemmepi__take_arguments(&problem, &args[1], &both[1]) == GEMMEPI_OK &&
+              gemmepi__take_formula_arguments(&problem, &args[1], &both[1]) == GEMMEPI_OK &&
+              gemmepi__take_composition(host, &problem, &said, &composed, &is) == GEMMEPI_OK && is,
+          "%s: %s", p->text, gemmepi_last_error());
+    if (is)
+        gemmepi__point_composed(&said, &both[1]);
+    gemmepi__drop_formula(host, &problem);
+}
+
+static void runs_are_given_what_those_of_the_epilogue_are(void) {
+    size_t e, k;
+    for (e = 0; e < sizeof planned_epilogues / sizeof *planned_epilogues; e++)
+        for (k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            gemmepi__problem problem;
+            gemmepi__arguments both[2];
+            pair p;
+            fill_in(&p, &kinds[k], planned_epilogues[e], k % 2 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR, 1);
+            if (gemmepi__normalise(&p.composition, 16, &problem))
+                continue;
+            write_pair(&p);
+            drop_unused(&p);
+            point_both(&p, both);
+            CHECK(memcmp(both[0].pointers, both[1].pointers, sizeof both[0].pointers) == 0, "%s", p.text);
+        }
+}
+
 int main(void) {
     gemmepi_config config = fake_config();
     config.device = GEMMEPI_DEVICE_HOST;
     host = open_fake(&config);
     RUN(what_an_epilogue_says_becomes_its_problem);
+    RUN(what_looks_alike_stays_a_formula);
+    RUN(operands_of_other_types_stay_with_formulas);
+    RUN(runs_are_given_what_those_of_the_epilogue_are);
     gemmepi_destroy(host);
     nothing_is_left();
+    RUN(plans_are_those_of_the_epilogue);
     return test_finish();
 }

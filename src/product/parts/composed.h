@@ -93,14 +93,20 @@ static const char *gemmepi__not_composed(const gemmepi__problem *problem, const 
     return NULL;
 }
 
-/* Whether the formula says what an epilogue says, and may be run as that: then the two are filled in. */
-static int gemmepi__is_composed(const gemmepi_context *context, const gemmepi__problem *problem,
-                                gemmepi__composition *said, gemmepi__problem *composed) {
-    if (gemmepi__half_group_of(problem) ||
-        !gemmepi__compose(&context->allocator, problem->formula->placed.formula, said))
-        return 0;
+/* Whether the formula says what an epilogue says, and may be run as that: then *is is 1, and said and composed are filled in. The status
+   is OK unless memory has run out. */
+static gemmepi_status gemmepi__take_composition(const gemmepi_context *context, const gemmepi__problem *problem,
+                                                gemmepi__composition *said, gemmepi__problem *composed, int *is) {
+    gemmepi_status status;
+    *is = 0;
+    if (gemmepi__half_group_of(problem))
+        return GEMMEPI_OK;
+    status = gemmepi__compose(&context->allocator, problem->formula->placed.formula, said, is);
+    if (status || !*is)
+        return status;
     *composed = gemmepi__composed_problem(problem, said);
-    return !gemmepi__not_composed(problem, composed, said);
+    *is = !gemmepi__not_composed(problem, composed, said);
+    return GEMMEPI_OK;
 }
 
 /* >>a run */
