@@ -6339,7 +6339,8 @@ typedef struct gemmepi__cast_of_operands {
 static int gemmepi__cast_output(const gemmepi__formula *f, int i, gemmepi__cast_of_operands *cast) {
   const gemmepi__formula_operand *o = &f->operands[i];
   int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->saved
-        : o->kind == GEMMEPI_PER_COLUMN && gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_SUM &&
+        : o->kind == GEMMEPI_PER_COLUMN &&
+        gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_SUM &&
         o->node == f->operands[GEMMEPI__RESULT].node
         ? &cast->bias_grad
         : NULL;
@@ -6595,42 +6596,48 @@ static int gemmepi__cast_matrices(const gemmepi__cast_of_operands *cast, int tur
      !(reads_aux && cast->saved >= 0);
 }
 
-/* Tries a form in a direction: flags of GATED and BACKWARD. 1: the formula says it, 0: it does not, or memory has run out. */
-static int gemmepi__try_form(const gemmepi_allocator *allocator, const gemmepi__formula *f,
-  const gemmepi__cast_of_operands *cast, const gemmepi__composed_form *form,
-  uint64_t direction, gemmepi__composition *composition) {
+/* Tries a form in a direction: *says is 1 where the formula says it. The status is OK unless memory has run out. */
+static gemmepi_status gemmepi__try_form(const gemmepi_allocator *allocator, const gemmepi__formula *f,
+  const gemmepi__cast_of_operands *cast, const gemmepi__composed_form *form, uint64_t direction,
+  gemmepi__composition *composition, int *says) {
   gemmepi__comparison comparison;
   gemmepi__formula *of_form;
-  int turn, says = 0;
+  gemmepi_status status;
+  int turn;
   composition->epilogue = form->flags | direction;
   if (!gemmepi__is_so_wide(f, composition->epilogue) || !gemmepi__take_activation(f, composition))
-    return 0;
+    return GEMMEPI_OK;
   if (direction && composition->epilogue == direction)
-    return 0; /* the gradient of nothing */
-  if (gemmepi__formula_of_form(allocator, form, composition, &of_form))
-    return 0;
+    return GEMMEPI_OK; /* the gradient of nothing */
+  status = gemmepi__formula_of_form(allocator, form, composition, &of_form);
+  if (status)
+    return status;
   comparison.form = of_form;
   comparison.formula = f;
   comparison.composition = composition;
-  for (turn = 0; turn < 2 && !says; turn++)
-    says = gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
+  for (turn = 0; turn < 2 && !*says; turn++)
+    *says =
+      gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
   gemmepi__delete(allocator, of_form);
-  return says;
+  return GEMMEPI_OK;
 }
 
-/* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. */
-static int gemmepi__compose(const gemmepi_allocator *allocator, const gemmepi__formula *formula,
-  gemmepi__composition *composition) {
+/* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. The status is OK unless memory has
+ run out. */
+static gemmepi_status gemmepi__compose(const gemmepi_allocator *allocator, const gemmepi__formula *formula,
+  gemmepi__composition *composition, int *says) {
   static const uint64_t directions[] = {0, GEMMEPI_BACKWARD, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
   gemmepi__cast_of_operands cast;
+  gemmepi_status status = GEMMEPI_OK;
   size_t direction, form;
+  *says = 0;
   if (!gemmepi__cast_operands(formula, &cast))
-    return 0;
+    return GEMMEPI_OK;
   for (direction = 0; direction < GEMMEPI__COUNT(directions); direction++)
-    for (form = 0; form < GEMMEPI__COUNT(gemmepi__composed_forms); form++)
-      if (gemmepi__try_form(allocator, formula, &cast, &gemmepi__composed_forms[form], directions[direction], composition))
-        return 1;
-  return 0;
+    for (form = 0; form < GEMMEPI__COUNT(gemmepi__composed_forms) && !status && !*says; form++)
+      status = gemmepi__try_form(allocator, formula, &cast, &gemmepi__composed_forms[form],
+        directions[direction], composition, says);
+  return status;
 }
 /* A formula with the places of its operands: what a problem has of it, in row-major order. */
 
@@ -20609,7 +20616,8 @@ static void gemmepi__compose_operand(gemmepi__problem *problem, int operand, int
   view->scale = GEMMEPI_SCALE_TENSOR;
   view = &problem->views[GEMMEPI__SCALE_OF(operand)];
   view->lines = view->length = view->ld = 1;
-  (void)gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32, 4); /* nothing that is checked is given */
+  (void)gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
+    4); /* nothing that is checked is given */
 }
 
 /* Types and what lies with them: what an epilogue's tensor may be. */
@@ -20650,11 +20658,9 @@ static int gemmepi__may_store_over_residual(const gemmepi__problem *composed) {
      gemmepi__same_layout(composed, &composed->views[GEMMEPI__AUX], &composed->views[GEMMEPI__RESIDUAL]);
 }
 
-static int gemmepi__has_activation(const gemmepi__formula *f) {
-  int i = 0;
-  while (i < f->node_count && f->nodes[i].op != GEMMEPI__OP_ACTIVATE && f->nodes[i].op != GEMMEPI__OP_DERIVE)
-    i++;
-  return i < f->node_count;
+/* Whether short forms of the activation would be other numbers. */
+static int gemmepi__has_forms(uint64_t epilogue) {
+  return gemmepi__activation(epilogue) != GEMMEPI_NONE && gemmepi__activation(epilogue) != GEMMEPI_RELU;
 }
 
 /* Why what the formula says is yet no composition, or NULL. */
@@ -20676,18 +20682,25 @@ static const char *gemmepi__not_composed(const gemmepi__problem *problem, const 
     return "its epilogue has no meaning in I32";
   if (gemmepi__may_store_over_residual(composed))
     return "what is saved may lie where the residual does, which an epilogue reads later";
-  if (!f->is_short && gemmepi__has_activation(f) && !gemmepi__wants_exact(composed))
+  if (!f->is_short && gemmepi__has_forms(said->epilogue) && !gemmepi__wants_exact(composed))
     return "its activation is exact, that of the epilogue is not";
   return NULL;
 }
 
-/* Whether the formula says what an epilogue says, and may be run as that: then the two are filled in. */
-static int gemmepi__is_composed(const gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__composition *said, gemmepi__problem *composed) {
-  if (gemmepi__half_group_of(problem) || !gemmepi__compose(&context->allocator, problem->formula->placed.formula, said))
-    return 0;
+/* Whether the formula says what an epilogue says, and may be run as that: then *is is 1, and said and composed are filled in. The status
+ is OK unless memory has run out. */
+static gemmepi_status gemmepi__take_composition(const gemmepi_context *context,
+  const gemmepi__problem *problem, gemmepi__composition *said, gemmepi__problem *composed, int *is) {
+  gemmepi_status status;
+  *is = 0;
+  if (gemmepi__half_group_of(problem))
+    return GEMMEPI_OK;
+  status = gemmepi__compose(&context->allocator, problem->formula->placed.formula, said, is);
+  if (status || !*is)
+    return status;
   *composed = gemmepi__composed_problem(problem, said);
-  return !gemmepi__not_composed(problem, composed, said);
+  *is = !gemmepi__not_composed(problem, composed, said);
+  return GEMMEPI_OK;
 }
 
 /* >>a run */
@@ -25214,9 +25227,11 @@ static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
   gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
   gemmepi__problem composed;
-  gemmepi_status status;
-  if (!gemmepi__is_composed(context, &plan->problem, &step->said, &composed))
-    return GEMMEPI_OK;
+  int is_composed;
+  gemmepi_status status =
+    gemmepi__take_composition(context, &plan->problem, &step->said, &composed, &is_composed);
+  if (status || !is_composed)
+    return status;
   status = gemmepi__build_plan(context, &composed, &plan->v);
   step->is_composed = !status;
   if (!status || status == GEMMEPI_OUT_OF_MEMORY)

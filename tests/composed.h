@@ -32,7 +32,8 @@ static gemmepi_epilogue composed_activation(gemmepi_epilogue e) {
 }
 
 /* What a dtype of 0 is beside d in an epilogue, where formulas have other rules. */
-static gemmepi_dtype composed_dtype(const gemmepi_matmul_desc *of, gemmepi_dtype given, int is_aux, int is_vector) {
+static gemmepi_dtype composed_dtype(const gemmepi_matmul_desc *of, gemmepi_dtype given, int is_aux,
+                                    int is_vector) {
     gemmepi_dtype d = of->d.dtype ? of->d.dtype : of->a.dtype ? of->a.dtype : GEMMEPI_F32;
     if (given)
         return given;
@@ -44,19 +45,24 @@ static gemmepi_dtype composed_dtype(const gemmepi_matmul_desc *of, gemmepi_dtype
 /* A formula's operands have amax in 8 bits alone. */
 static int composed_has_amax(const gemmepi_matmul_desc *desc) {
     gemmepi_dtype aux = composed_dtype(desc, desc->aux.dtype, 1, 0);
-    return !(desc->flags & GEMMEPI_AMAX_AUX) || aux == GEMMEPI_E4M3 || aux == GEMMEPI_E5M2 || aux == GEMMEPI_I8;
+    return !(desc->flags & GEMMEPI_AMAX_AUX) || aux == GEMMEPI_E4M3 || aux == GEMMEPI_E5M2 ||
+           aux == GEMMEPI_I8;
 }
 
 /* Whether a formula may say the epilogue: it has no masks of bits and no sums of operands, and the gradient of nothing is no gradient. A
    product of halves is one whichever comes first. */
 static int composed_is_said(const gemmepi_matmul_desc *desc) {
     gemmepi_epilogue e = desc->epilogue, activation = composed_activation(e);
-    int reads_or_writes_mask = activation == GEMMEPI_RELU && !composed_has(e, GEMMEPI_GATED | GEMMEPI_UPSTREAM) &&
+    int reads_or_writes_mask = activation == GEMMEPI_RELU &&
+                               !composed_has(e, GEMMEPI_GATED | GEMMEPI_UPSTREAM) &&
                                composed_has(e, GEMMEPI_AUX | GEMMEPI_BACKWARD);
-    return !reads_or_writes_mask && composed_has_amax(desc) && !composed_has(e, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) &&
-           !(activation == GEMMEPI_NONE && composed_has(e, GEMMEPI_BACKWARD) && !composed_has(e, GEMMEPI_GATED)) &&
+    return !reads_or_writes_mask && composed_has_amax(desc) &&
+           !composed_has(e, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) &&
+           !(activation == GEMMEPI_NONE && composed_has(e, GEMMEPI_BACKWARD) &&
+             !composed_has(e, GEMMEPI_GATED)) &&
            !(activation == GEMMEPI_NONE && composed_has(e, GEMMEPI_GATE_FIRST)) &&
-           !(desc->flags & GEMMEPI_ACCUMULATE) && !desc->aux.scale.batch_stride && !desc->residual.scale.batch_stride;
+           !(desc->flags & GEMMEPI_ACCUMULATE) && !desc->aux.scale.batch_stride &&
+           !desc->residual.scale.batch_stride;
 }
 
 /* >>text */
@@ -95,7 +101,8 @@ static void composed_forward(const gemmepi_matmul_desc *desc, const char *v, cha
 }
 
 /* The gradient of the forward text, called g, with what the pre-activation and the upstream are to be called. 0: the test is wrong. */
-static int composed_gradient(composed *c, const gemmepi_matmul_desc *of, const char *saved, const char *upstream) {
+static int composed_gradient(composed *c, const gemmepi_matmul_desc *of, const char *saved,
+                             const char *upstream) {
     gemmepi_derive_desc desc;
     char forward[300], derived[512];
     size_t at = 0, from;
@@ -125,13 +132,15 @@ static int composed_write(composed *c, const gemmepi_matmul_desc *of) {
     gemmepi_epilogue e = of->epilogue;
     int upstream = composed_has(e, GEMMEPI_UPSTREAM);
     char forward[300], sum[60] = "";
-    if (composed_has(e, GEMMEPI_BACKWARD) && !composed_gradient(c, of, upstream ? "z" : "aux", upstream ? "aux" : "z"))
+    if (composed_has(e, GEMMEPI_BACKWARD) &&
+        !composed_gradient(c, of, upstream ? "z" : "aux", upstream ? "aux" : "z"))
         return 0;
     composed_forward(of, "z", forward, sizeof forward);
     if (composed_has(e, GEMMEPI_BGRAD))
         snprintf(sum, sizeof sum, "; grad = %s_sum(d)", of->order == GEMMEPI_COLUMN_MAJOR ? "row" : "column");
-    snprintf(c->text, sizeof c->text, "z = v%s; %s%s%sd = %s%s%s", composed_has(e, GEMMEPI_BIAS) ? " + bias" : "",
-             composed_has(e, GEMMEPI_AUX) ? "aux = z; " : "", composed_has(e, GEMMEPI_BACKWARD) ? c->gradient : "",
+    snprintf(c->text, sizeof c->text, "z = v%s; %s%s%sd = %s%s%s",
+             composed_has(e, GEMMEPI_BIAS) ? " + bias" : "", composed_has(e, GEMMEPI_AUX) ? "aux = z; " : "",
+             composed_has(e, GEMMEPI_BACKWARD) ? c->gradient : "",
              composed_has(e, GEMMEPI_BACKWARD) ? "; " : "", composed_has(e, GEMMEPI_BACKWARD) ? "g" : forward,
              composed_has(e, GEMMEPI_RESIDUAL) ? " + r" : "", sum);
     return 1;
@@ -152,8 +161,8 @@ static gemmepi_operand composed_matrix(const char *name, const gemmepi_matrix *m
     return o;
 }
 
-static gemmepi_operand composed_vector(const char *name, const gemmepi_matmul_desc *of, const gemmepi_vector *vector,
-                                       gemmepi_width width) {
+static gemmepi_operand composed_vector(const char *name, const gemmepi_matmul_desc *of,
+                                       const gemmepi_vector *vector, gemmepi_width width) {
     gemmepi_operand o;
     memset(&o, 0, sizeof o);
     o.name = name;
@@ -168,11 +177,14 @@ static void composed_list(composed *c, const gemmepi_matmul_desc *of) {
     gemmepi_epilogue e = of->epilogue;
     int gated = composed_has(e, GEMMEPI_GATED), backward = composed_has(e, GEMMEPI_BACKWARD),
         upstream = composed_has(e, GEMMEPI_UPSTREAM), tensor;
-    gemmepi_width d = gated && !backward              ? GEMMEPI_WIDTH_HALF
+    gemmepi_width d = gated && !backward               ? GEMMEPI_WIDTH_HALF
                       : gated && backward && !upstream ? GEMMEPI_WIDTH_DOUBLE
                                                        : GEMMEPI_WIDTH_N;
-    gemmepi_width aux = gated && upstream ? GEMMEPI_WIDTH_HALF : gated && backward ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
-    const gemmepi_epilogue wants[4] = {GEMMEPI_BIAS, GEMMEPI_AUX | GEMMEPI_BACKWARD, GEMMEPI_RESIDUAL, GEMMEPI_BGRAD};
+    gemmepi_width aux = gated && upstream   ? GEMMEPI_WIDTH_HALF
+                        : gated && backward ? GEMMEPI_WIDTH_DOUBLE
+                                            : GEMMEPI_WIDTH_N;
+    const gemmepi_epilogue wants[4] = {GEMMEPI_BIAS, GEMMEPI_AUX | GEMMEPI_BACKWARD, GEMMEPI_RESIDUAL,
+                                       GEMMEPI_BGRAD};
     gemmepi_operand all[4];
     all[0] = composed_vector("bias", of, &of->bias, GEMMEPI_WIDTH_N);
     all[1] = composed_matrix("aux", &of->aux, aux);

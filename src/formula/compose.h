@@ -23,7 +23,8 @@ typedef struct gemmepi__cast_of_operands {
 static int gemmepi__cast_output(const gemmepi__formula *f, int i, gemmepi__cast_of_operands *cast) {
     const gemmepi__formula_operand *o = &f->operands[i];
     int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->saved
-                 : o->kind == GEMMEPI_PER_COLUMN && gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_SUM &&
+                 : o->kind == GEMMEPI_PER_COLUMN &&
+                         gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_SUM &&
                          o->node == f->operands[GEMMEPI__RESULT].node
                      ? &cast->bias_grad
                      : NULL;
@@ -106,8 +107,10 @@ static gemmepi_status gemmepi__write_gradient_of_form(const gemmepi_allocator *a
 enum { GEMMEPI__FORM_TEXT = 512 };
 
 /* The formula of a form, to be given to gemmepi__delete. Of a gradient the value is the upstream, operand 0 the pre-activation. */
-static gemmepi_status gemmepi__formula_of_form(const gemmepi_allocator *allocator, const gemmepi__composed_form *form,
-                                               const gemmepi__composition *composition, gemmepi__formula **result) {
+static gemmepi_status gemmepi__formula_of_form(const gemmepi_allocator *allocator,
+                                               const gemmepi__composed_form *form,
+                                               const gemmepi__composition *composition,
+                                               gemmepi__formula **result) {
     int derives = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
     char forward[GEMMEPI__FORM_TEXT], gradient[GEMMEPI__FORM_TEXT];
     gemmepi__text text = gemmepi__text_in(forward, sizeof forward);
@@ -235,7 +238,8 @@ static uint64_t gemmepi__activation_in_words(const gemmepi__formula *f) {
 static int gemmepi__take_activation(const gemmepi__formula *f, gemmepi__composition *composition) {
     const gemmepi__node *node, *parameter;
     int i = 0;
-    while (i < f->node_count && f->nodes[i].op != GEMMEPI__OP_ACTIVATE && f->nodes[i].op != GEMMEPI__OP_DERIVE)
+    while (i < f->node_count && f->nodes[i].op != GEMMEPI__OP_ACTIVATE &&
+           f->nodes[i].op != GEMMEPI__OP_DERIVE)
         i++;
     composition->parameter = 0;
     if (i == f->node_count) {
@@ -283,8 +287,9 @@ static int gemmepi__cast_matrices(const gemmepi__cast_of_operands *cast, int tur
 
 /* Tries a form in a direction: *says is 1 where the formula says it. The status is OK unless memory has run out. */
 static gemmepi_status gemmepi__try_form(const gemmepi_allocator *allocator, const gemmepi__formula *f,
-                             const gemmepi__cast_of_operands *cast, const gemmepi__composed_form *form,
-                             uint64_t direction, gemmepi__composition *composition, int *says) {
+                                        const gemmepi__cast_of_operands *cast,
+                                        const gemmepi__composed_form *form, uint64_t direction,
+                                        gemmepi__composition *composition, int *says) {
     gemmepi__comparison comparison;
     gemmepi__formula *of_form;
     gemmepi_status status;
@@ -301,7 +306,8 @@ static gemmepi_status gemmepi__try_form(const gemmepi_allocator *allocator, cons
     comparison.formula = f;
     comparison.composition = composition;
     for (turn = 0; turn < 2 && !*says; turn++)
-        *says = gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
+        *says =
+            gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
     gemmepi__delete(allocator, of_form);
     return GEMMEPI_OK;
 }
@@ -309,7 +315,7 @@ static gemmepi_status gemmepi__try_form(const gemmepi_allocator *allocator, cons
 /* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. The status is OK unless memory has
    run out. */
 static gemmepi_status gemmepi__compose(const gemmepi_allocator *allocator, const gemmepi__formula *formula,
-                            gemmepi__composition *composition, int *says) {
+                                       gemmepi__composition *composition, int *says) {
     static const uint64_t directions[] = {0, GEMMEPI_BACKWARD, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
     gemmepi__cast_of_operands cast;
     gemmepi_status status = GEMMEPI_OK;

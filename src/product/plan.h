@@ -214,7 +214,8 @@ static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
     if (!status || status == GEMMEPI_OUT_OF_MEMORY)
         return status;
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
-                 "a formula is not run as the epilogue that it says, which could not be built: %s", gemmepi__error_text);
+                 "a formula is not run as the epilogue that it says, which could not be built: %s",
+                 gemmepi__error_text);
     return GEMMEPI_OK;
 }
 

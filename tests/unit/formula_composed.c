@@ -35,7 +35,8 @@ static void compare(const gemmepi_matmul_desc *desc) {
         CHECK(0, "%s stays a formula", c.text);
         return;
     }
-    CHECK(memcmp(&wanted, &composed_problem, sizeof wanted) == 0, "%s is another problem: epilogue 0x%llx for 0x%llx", c.text,
+    CHECK(memcmp(&wanted, &composed_problem, sizeof wanted) == 0,
+          "%s is another problem: epilogue 0x%llx for 0x%llx", c.text,
           (gemmepi__ull)composed_problem.epilogue, (gemmepi__ull)wanted.epilogue);
 }
 
@@ -85,12 +86,13 @@ static void fill_in(gemmepi_matmul_desc *desc, const kind *of, gemmepi_epilogue 
             desc->residual.scale.mode = GEMMEPI_SCALE_TENSOR;
     }
     if (epilogue & GEMMEPI_BGRAD)
-        desc->bias_grad.dtype = of->bias_grad ? of->bias_grad : of->d, desc->bias_grad.batch_stride = batch > 1 && batch % 2 ? 2 * N : 0;
+        desc->bias_grad.dtype = of->bias_grad ? of->bias_grad : of->d,
+        desc->bias_grad.batch_stride = batch > 1 && batch % 2 ? 2 * N : 0;
 }
 
-static const gemmepi_epilogue bits[] = {GEMMEPI_BIAS,     GEMMEPI_AUX,      GEMMEPI_RESIDUAL, GEMMEPI_BGRAD,
-                                        GEMMEPI_BACKWARD, GEMMEPI_UPSTREAM, GEMMEPI_GATED,    GEMMEPI_GATE_FIRST,
-                                        GEMMEPI_ACCUMULATE_BIAS_GRAD};
+static const gemmepi_epilogue bits[] = {GEMMEPI_BIAS,  GEMMEPI_AUX,        GEMMEPI_RESIDUAL,
+                                        GEMMEPI_BGRAD, GEMMEPI_BACKWARD,   GEMMEPI_UPSTREAM,
+                                        GEMMEPI_GATED, GEMMEPI_GATE_FIRST, GEMMEPI_ACCUMULATE_BIAS_GRAD};
 
 /* A parameter of its own for every second of those that have one. */
 static void give_parameter(gemmepi_matmul_desc *desc, unsigned set) {
@@ -133,7 +135,9 @@ static void list_letters(const char *letters, gemmepi_operand *operands) {
                            : letter == 'k'        ? GEMMEPI_SCALAR
                                                   : GEMMEPI_FULL;
         operands[i].output = strchr("zgo", letter) != NULL;
-        operands[i].width = letter == 'h' ? GEMMEPI_WIDTH_HALF : letter == 'w' ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
+        operands[i].width = letter == 'h'   ? GEMMEPI_WIDTH_HALF
+                            : letter == 'w' ? GEMMEPI_WIDTH_DOUBLE
+                                            : GEMMEPI_WIDTH_N;
         operands[i].column_period = letter == 't' ? 8 : 0;
     }
 }
@@ -173,8 +177,8 @@ static const said_case said_cases[] = {
     {"d = relu(v) + t", "t", ANY_FORMULA},
     {"z = relu(v); d = z", "z", ANY_FORMULA},
     {"z = v; d = silu(v + b)", "zb", ANY_FORMULA},
-    {"z = v + b; d = relu(z)", "zb", ANY_FORMULA},             /* the mask */
-    {"z = v + b; d = silu(z) + r", "zbr", ANY_FORMULA},        /* r may lie where z does */
+    {"z = v + b; d = relu(z)", "zb", ANY_FORMULA},      /* the mask */
+    {"z = v + b; d = silu(z) + r", "zbr", ANY_FORMULA}, /* r may lie where z does */
     {"z = v + b", "zb", ANY_FORMULA},
     {"d = max(v, 1)", "", ANY_FORMULA},
     {"d = min(v, 0)", "", ANY_FORMULA},
@@ -222,8 +226,10 @@ static void what_looks_alike_stays_a_formula(void) {
         gemmepi__problem composed;
         gemmepi__composition said;
         int is = composes(&desc, &said, &composed);
-        CHECK(is == (said_cases[i].says != ANY_FORMULA), "%s %s", desc.formula, is ? "does not" : "stays a formula");
-        CHECK(!is || said.epilogue == said_cases[i].says, "%s is 0x%llx", desc.formula, (gemmepi__ull)said.epilogue);
+        CHECK(is == (said_cases[i].says != ANY_FORMULA), "%s %s", desc.formula,
+              is ? "does not" : "stays a formula");
+        CHECK(!is || said.epilogue == said_cases[i].says, "%s is 0x%llx", desc.formula,
+              (gemmepi__ull)said.epilogue);
     }
 }
 
@@ -247,10 +253,12 @@ static void operands_of_other_types_stay_with_formulas(void) {
     operands[0].dtype = GEMMEPI_I64;
     CHECK(!composes(&desc, &said, &composed), "a residual in I64");
     operands[0].dtype = GEMMEPI_E5M2, operands[0].scale.mode = GEMMEPI_SCALE_TENSOR;
-    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__SCALE_RESIDUAL].dtype == GEMMEPI_F32, "a residual in E5M2");
+    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__SCALE_RESIDUAL].dtype == GEMMEPI_F32,
+          "a residual in E5M2");
     desc = said_product(&saved, operands);
     operands[0].dtype = GEMMEPI_E4M3, operands[0].amax = 1;
-    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__AMAX_AUX].dtype == GEMMEPI_F32, "what is saved, with amax");
+    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__AMAX_AUX].dtype == GEMMEPI_F32,
+          "what is saved, with amax");
 }
 
 /* >>on a GPU */
@@ -296,19 +304,20 @@ static void compare_plans(const composed *c, const gemmepi_matmul_desc *of, int 
         context->multiprocessors = 132;
         plan = plan_for(context, i ? &c->desc : of, sources[i]);
         CHECK(plan && gemmepi_plan_info(plan, &details[i]) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        CHECK(!i || !plan || (explain_has(plan, "  the formula is ") && !explain_has(plan, "inside a kernel")),
+        CHECK(!i || !plan ||
+                  (explain_has(plan, "  the formula is ") && !explain_has(plan, "inside a kernel")),
               "%s: explain does not tell", c->text);
         gemmepi_plan_destroy(plan);
         gemmepi_destroy(context);
         nothing_is_left();
     }
-    CHECK(strcmp(sources[0], sources[1]) == 0 && strcmp(details[0].kernel, details[1].kernel) == 0, "%s: kernel %s for %s",
-          c->text, details[1].kernel, details[0].kernel);
+    CHECK(strcmp(sources[0], sources[1]) == 0 && strcmp(details[0].kernel, details[1].kernel) == 0,
+          "%s: kernel %s for %s", c->text, details[1].kernel, details[0].kernel);
     CHECK(details[0].route == details[1].route && details[0].launches == details[1].launches &&
               details[0].workspace_size == details[1].workspace_size,
           "%s: route %s for %s, %d launches for %d, %lu bytes for %lu", c->text, details[1].route_name,
-          details[0].route_name, details[1].launches, details[0].launches, (unsigned long)details[1].workspace_size,
-          (unsigned long)details[0].workspace_size);
+          details[0].route_name, details[1].launches, details[0].launches,
+          (unsigned long)details[1].workspace_size, (unsigned long)details[0].workspace_size);
     gpu.other_arch = 0;
 }
 
@@ -320,7 +329,8 @@ static void plans_are_those_of_the_epilogue(void) {
         for (r = 0; r < 3; r++) {
             gemmepi_matmul_desc desc;
             composed c;
-            fill_in(&desc, &kinds[0], planned_epilogues[e], r == 1 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR, 1);
+            fill_in(&desc, &kinds[0], planned_epilogues[e], r == 1 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR,
+                    1);
             desc.m = 2048, desc.n = 1024, desc.k = 512;
             desc.aux.ld = desc.residual.ld = 0;
             CHECK(composed_say(&c, &desc), "no formula");
@@ -366,7 +376,8 @@ static void runs_are_given_what_those_of_the_epilogue_are(void) {
             gemmepi__problem problem;
             gemmepi__arguments both[2];
             composed c;
-            fill_in(&desc, &kinds[k], planned_epilogues[e], k % 2 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR, 1);
+            fill_in(&desc, &kinds[k], planned_epilogues[e], k % 2 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR,
+                    1);
             if (gemmepi__normalise(&desc, 16, &problem) || !composed_say(&c, &desc))
                 continue;
             point_both(&c, &desc, both);

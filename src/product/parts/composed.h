@@ -21,7 +21,8 @@ static void gemmepi__compose_operand(gemmepi__problem *problem, int operand, int
     view->scale = GEMMEPI_SCALE_TENSOR;
     view = &problem->views[GEMMEPI__SCALE_OF(operand)];
     view->lines = view->length = view->ld = 1;
-    (void)gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32, 4); /* nothing that is checked is given */
+    (void)gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
+                                4); /* nothing that is checked is given */
 }
 
 /* Types and what lies with them: what an epilogue's tensor may be. */
@@ -60,7 +61,8 @@ static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *proble
 /* Whether aux is stored where a run may have the residual, which a formula reads first and an epilogue afterwards. */
 static int gemmepi__may_store_over_residual(const gemmepi__problem *composed) {
     return gemmepi__has(composed, GEMMEPI_AUX) && gemmepi__has(composed, GEMMEPI_RESIDUAL) &&
-           gemmepi__same_layout(composed, &composed->views[GEMMEPI__AUX], &composed->views[GEMMEPI__RESIDUAL]);
+           gemmepi__same_layout(composed, &composed->views[GEMMEPI__AUX],
+                                &composed->views[GEMMEPI__RESIDUAL]);
 }
 
 /* Whether short forms of the activation would be other numbers. */
@@ -95,8 +97,9 @@ static const char *gemmepi__not_composed(const gemmepi__problem *problem, const 
 
 /* Whether the formula says what an epilogue says, and may be run as that: then *is is 1, and said and composed are filled in. The status
    is OK unless memory has run out. */
-static gemmepi_status gemmepi__take_composition(const gemmepi_context *context, const gemmepi__problem *problem,
-                                                gemmepi__composition *said, gemmepi__problem *composed, int *is) {
+static gemmepi_status gemmepi__take_composition(const gemmepi_context *context,
+                                                const gemmepi__problem *problem, gemmepi__composition *said,
+                                                gemmepi__problem *composed, int *is) {
     gemmepi_status status;
     *is = 0;
     if (gemmepi__half_group_of(problem))
@@ -116,7 +119,8 @@ static void gemmepi__point_composed_operand(gemmepi__arguments *arguments, int o
         return;
     arguments->pointers[operand] = arguments->operands[i];
     if (operand <= GEMMEPI__RESIDUAL && arguments->operand_scales)
-        memcpy(&arguments->pointers[GEMMEPI__SCALE_OF(operand)], &arguments->operand_scales[i], sizeof(void *));
+        memcpy(&arguments->pointers[GEMMEPI__SCALE_OF(operand)], &arguments->operand_scales[i],
+               sizeof(void *));
     if (operand == GEMMEPI__AUX && arguments->operand_amax)
         arguments->pointers[GEMMEPI__AMAX_AUX] = arguments->operand_amax[i];
 }
