@@ -476,7 +476,7 @@ typedef struct gemmepi_matmul_desc {
     size_t alignment;
 
     /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
-       bias and bias_grad are 0 then, and ACCUMULATE is refused. NULL: none */
+       bias and bias_grad are 0 then, and ACCUMULATE is refused. What says the same as an epilogue is run as that on a GPU. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
     int operand_count;
@@ -1233,7 +1233,7 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
    plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
    where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
    that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way,
-   and so has a product whose formula is inside a kernel: where it is not, the product that makes v is timed.
+   and so has a product whose formula is inside a kernel: one that says an epilogue is timed as that, of others the product that makes v.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
    answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
@@ -7174,6 +7174,9 @@ static double gemmepi__short_units(uint32_t code, int is_derivative, double size
   return size < 2 ? 18 : size < 5 ? 100 : size < 10 ? 170 : 4096;
 }
 
+/* The largest slope of the GELUs: their forms for products, which cuBLASLt's is one of, are held to the error of v by it, wherever v is. */
+#define GEMMEPI__GELU_SLOPE 1.13
+
 /* f moves by |f'| within the bounds, and, of those that have a least value, by what lies between: |f''| is 2 (1 + |p|) at most. */
 static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *p, const gemmepi__node *node,
   gemmepi__estimate x, gemmepi__estimate parameter) {
@@ -7196,6 +7199,8 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     units = gemmepi__short_units(code, is_derivative, size);
   if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
     moved += 8 * p->unit * size;
+  if (p->is_short && !is_derivative && (code == GEMMEPI_GELU_ERF || code == GEMMEPI_GELU_TANH))
+    moved = gemmepi__larger(moved, GEMMEPI__GELU_SLOPE * x.bound);
   if (p->is_short && !is_derivative && x.value < 0 &&
     (code == GEMMEPI_SILU || code == GEMMEPI_GELU_TANH || code == GEMMEPI_QUICK_GELU || code == GEMMEPI_GELU_ERF))
     moved += 1e-36; /* of these the form for sums ends its tail there */
