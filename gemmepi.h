@@ -8391,6 +8391,8 @@ enum {
 #define GEMMEPI__MAKES_V 0x100000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
 #define GEMMEPI__IS_INSIDE 0x200000000ull
+/* Likewise: the activation has its exact form, for a formula says the epilogue in which it has (product/parts/composed.h). */
+#define GEMMEPI__IS_EXACT 0x400000000ull
 
 #define GEMMEPI__SCALE_OF(matrix) \
   (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
@@ -20222,8 +20224,9 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
   if (problem->formula)
     return !problem->formula->placed.formula->is_short;
 #endif
-  return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
-     gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+  return gemmepi__is_approximate(problem) || (problem->flags & GEMMEPI__IS_EXACT) ||
+     problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_RESIDUAL) ||
+     gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
      (gemmepi__has(problem, GEMMEPI_BGRAD) && (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
 
@@ -20440,7 +20443,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
   bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
   bare.epilogue = GEMMEPI_NONE;
   bare.formula = NULL;
-  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
+  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI__IS_EXACT);
   return bare;
 }
 
@@ -20637,6 +20640,11 @@ static int gemmepi__may_be_operand(const gemmepi__problem *problem, int operand,
      (operand < GEMMEPI__BIAS || (!place->scale && !place->amax));
 }
 
+/* Whether short forms of the activation would be other numbers. */
+static int gemmepi__has_forms(uint64_t epilogue) {
+  return gemmepi__activation(epilogue) != GEMMEPI_NONE && gemmepi__activation(epilogue) != GEMMEPI_RELU;
+}
+
 /* Of a problem with a formula, and of what that says. */
 static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *problem, const gemmepi__composition *said) {
   gemmepi__problem composed = *problem;
@@ -20653,6 +20661,8 @@ static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *proble
     (void)gemmepi__take_amax(&composed, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
   }
   composed.formula = NULL;
+  if (!problem->formula->placed.formula->is_short && gemmepi__has_forms(said->epilogue) && !gemmepi__wants_exact(&composed))
+    composed.flags |= GEMMEPI__IS_EXACT; /* of sums of 16-bit results */
   gemmepi__list_operands(&composed);
   return composed;
 }
@@ -20663,15 +20673,9 @@ static int gemmepi__may_store_over_residual(const gemmepi__problem *composed) {
      gemmepi__same_layout(composed, &composed->views[GEMMEPI__AUX], &composed->views[GEMMEPI__RESIDUAL]);
 }
 
-/* Whether short forms of the activation would be other numbers. */
-static int gemmepi__has_forms(uint64_t epilogue) {
-  return gemmepi__activation(epilogue) != GEMMEPI_NONE && gemmepi__activation(epilogue) != GEMMEPI_RELU;
-}
-
 /* Why what the formula says is yet no composition, or NULL. */
 static const char *gemmepi__not_composed(const gemmepi__problem *problem, const gemmepi__problem *composed,
   const gemmepi__composition *said) {
-  const gemmepi__formula *f = problem->formula->placed.formula;
   if (!gemmepi__may_be_operand(problem, GEMMEPI__BIAS, said->bias) ||
     !gemmepi__may_be_operand(problem, GEMMEPI__AUX, said->aux) ||
     !gemmepi__may_be_operand(problem, GEMMEPI__RESIDUAL, said->residual) ||
@@ -20687,8 +20691,6 @@ static const char *gemmepi__not_composed(const gemmepi__problem *problem, const 
     return "its epilogue has no meaning in I32";
   if (gemmepi__may_store_over_residual(composed))
     return "what is saved may lie where the residual does, which an epilogue reads later";
-  if (!f->is_short && gemmepi__has_forms(said->epilogue) && !gemmepi__wants_exact(composed))
-    return "its activation is exact, that of the epilogue is not";
   return NULL;
 }
 
@@ -24989,11 +24991,11 @@ static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_
 }
 
 /* "GELU_TANH|BIAS" */
-static void gemmepi__append_composition(gemmepi__text *text, gemmepi_epilogue epilogue) {
+static void gemmepi__append_composition(gemmepi__text *text, const gemmepi__problem *composed) {
   char name[256];
   gemmepi__text room = gemmepi__text_in(name, sizeof name);
-  gemmepi__append_epilogue(&room, epilogue);
-  gemmepi__append(text, "%s", name);
+  gemmepi__append_epilogue(&room, composed->epilogue);
+  gemmepi__append(text, "%s%s", name, composed->flags & GEMMEPI__IS_EXACT ? ", with the exact form of its activation" : "");
 }
 
 static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
@@ -25001,7 +25003,7 @@ static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const cha
   if (plan->v && step->is_composed) {
     const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
     gemmepi__append(text, "  the formula is ");
-    gemmepi__append_composition(text, v->problem.epilogue);
+    gemmepi__append_composition(text, &v->problem);
     gemmepi__append(text, ":\n");
     v->route->explain(v, kernel, text);
   } else if (plan->v && step->is_inside) {

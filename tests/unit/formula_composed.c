@@ -163,6 +163,7 @@ static const said_case said_cases[] = {
     {"d = v > 0 ? r : 0", "r", GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM},
     {"d = left(v) * silu(right(v)) + h", "h", GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_RESIDUAL},
     {"unused = v * r; d = relu(v)", "r", GEMMEPI_RELU},
+    {"d = v * d_silu(r); g = column_sum(d)", "rg", GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD},
     /* like an epilogue, and none */
     {"d = relu(v + q)", "q", ANY_FORMULA},
     {"d = relu(v) + q", "q", ANY_FORMULA},
@@ -202,8 +203,7 @@ static const said_case said_cases[] = {
     {"d = v; o = row_sum(d)", "o", ANY_FORMULA},
     {"d = v; g = column_sum(d * d)", "g", ANY_FORMULA},
     {"d = v; g = column_max(d)", "g", ANY_FORMULA},
-    {"d = silu(v); g = column_sum(d)", "g", ANY_FORMULA},
-    {"d = v * d_silu(r); g = column_sum(d)", "rg", ANY_FORMULA}, /* exact there, as an epilogue's is not */
+    {"d = silu(v); g = column_sum(d)", "g", ANY_FORMULA}, /* BGRAD is of gradients */
     {"d = v * row", "", ANY_FORMULA},
 };
 
@@ -231,6 +231,23 @@ static void what_looks_alike_stays_a_formula(void) {
         CHECK(!is || said.epilogue == said_cases[i].says, "%s is 0x%llx", desc.formula,
               (gemmepi__ull)said.epilogue);
     }
+}
+
+/* A sum over many rows takes short forms in an epilogue, and exact ones in a formula: what says it keeps them. */
+static void sums_over_many_rows_keep_exact_forms(void) {
+    static const said_case gradient = {"d = v * d_silu(r); g = column_sum(d)", "rg", 0};
+    gemmepi_operand operands[OPERANDS];
+    gemmepi__problem composed_problem;
+    gemmepi__composition said;
+    gemmepi_matmul_desc desc = said_product(&gradient, operands);
+    CHECK(composes(&desc, &said, &composed_problem) && gemmepi__wants_exact(&composed_problem) &&
+              composed_problem.flags & GEMMEPI__IS_EXACT,
+          "of 192 rows");
+    desc.formula = "d = v > 0 ? r : 0; g = column_sum(d)"; /* which has one form */
+    CHECK(composes(&desc, &said, &composed_problem) && !(composed_problem.flags & GEMMEPI__IS_EXACT), "RELU");
+    desc.formula = "d = v * d_silu(r)";
+    operands[1].output = 0;
+    CHECK(composes(&desc, &said, &composed_problem) && !gemmepi__wants_exact(&composed_problem), "no sum");
 }
 
 /* Types and scales that a formula's operands may have, and an epilogue's may not. */
@@ -393,6 +410,7 @@ int main(void) {
     host = open_fake(&config);
     RUN(what_an_epilogue_says_becomes_its_problem);
     RUN(what_looks_alike_stays_a_formula);
+    RUN(sums_over_many_rows_keep_exact_forms);
     RUN(operands_of_other_types_stay_with_formulas);
     RUN(runs_are_given_what_those_of_the_epilogue_are);
     gemmepi_destroy(host);

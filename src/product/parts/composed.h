@@ -37,6 +37,11 @@ static int gemmepi__may_be_operand(const gemmepi__problem *problem, int operand,
            (operand < GEMMEPI__BIAS || (!place->scale && !place->amax));
 }
 
+/* Whether short forms of the activation would be other numbers. */
+static int gemmepi__has_forms(uint64_t epilogue) {
+    return gemmepi__activation(epilogue) != GEMMEPI_NONE && gemmepi__activation(epilogue) != GEMMEPI_RELU;
+}
+
 /* Of a problem with a formula, and of what that says. */
 static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *problem,
                                                   const gemmepi__composition *said) {
@@ -54,6 +59,9 @@ static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *proble
         (void)gemmepi__take_amax(&composed, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
     }
     composed.formula = NULL;
+    if (!problem->formula->placed.formula->is_short && gemmepi__has_forms(said->epilogue) &&
+        !gemmepi__wants_exact(&composed))
+        composed.flags |= GEMMEPI__IS_EXACT; /* of sums of 16-bit results */
     gemmepi__list_operands(&composed);
     return composed;
 }
@@ -65,15 +73,9 @@ static int gemmepi__may_store_over_residual(const gemmepi__problem *composed) {
                                 &composed->views[GEMMEPI__RESIDUAL]);
 }
 
-/* Whether short forms of the activation would be other numbers. */
-static int gemmepi__has_forms(uint64_t epilogue) {
-    return gemmepi__activation(epilogue) != GEMMEPI_NONE && gemmepi__activation(epilogue) != GEMMEPI_RELU;
-}
-
 /* Why what the formula says is yet no composition, or NULL. */
 static const char *gemmepi__not_composed(const gemmepi__problem *problem, const gemmepi__problem *composed,
                                          const gemmepi__composition *said) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
     if (!gemmepi__may_be_operand(problem, GEMMEPI__BIAS, said->bias) ||
         !gemmepi__may_be_operand(problem, GEMMEPI__AUX, said->aux) ||
         !gemmepi__may_be_operand(problem, GEMMEPI__RESIDUAL, said->residual) ||
@@ -90,8 +92,6 @@ static const char *gemmepi__not_composed(const gemmepi__problem *problem, const 
         return "its epilogue has no meaning in I32";
     if (gemmepi__may_store_over_residual(composed))
         return "what is saved may lie where the residual does, which an epilogue reads later";
-    if (!f->is_short && gemmepi__has_forms(said->epilogue) && !gemmepi__wants_exact(composed))
-        return "its activation is exact, that of the epilogue is not";
     return NULL;
 }
 
