@@ -404,6 +404,30 @@ static void runs_are_given_what_those_of_the_epilogue_are(void) {
     CHECK(runs > 60, "%d", runs);
 }
 
+static void a_refused_epilogue_takes_another_route(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = refusable_product();
+    gemmepi_matmul_args args = args_for(&desc);
+    composed_args formula;
+    composed c;
+    gemmepi_plan *plan;
+    CHECK(composed_say(&c, &desc), "no formula");
+    composed_point(&formula, &c, &args);
+    plan = plan_on(context, &c.desc, GEMMEPI_ROUTE_LT);
+    gpu.refusals = 1;
+    gpu.refusal = GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+    CHECK(gemmepi_run_matmul(plan, &formula.args, NULL) == GEMMEPI_OK && gpu.products == 1 &&
+              gpu.launches == 1,
+          "%ld products, %ld launches: %s", gpu.products, gpu.launches, gemmepi_last_error());
+    CHECK(route_of(plan) == GEMMEPI_ROUTE_SPLIT && explain_has(plan, "\nroute split") &&
+              explain_has(plan, "  not lt: "),
+          "route %d is told", (int)route_of(plan));
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 int main(void) {
     gemmepi_config config = fake_config();
     config.device = GEMMEPI_DEVICE_HOST;
@@ -416,5 +440,6 @@ int main(void) {
     gemmepi_destroy(host);
     nothing_is_left();
     RUN(plans_are_those_of_the_epilogue);
+    RUN(a_refused_epilogue_takes_another_route);
     return test_finish();
 }

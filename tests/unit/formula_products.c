@@ -208,6 +208,8 @@ static void a_refused_product_takes_another_route_within_its_formula(void) {
           gemmepi_last_error());
     CHECK(strstr(logged, "takes another route") && explain_has(plan, "by the route plain"), "the log has: %s",
           logged);
+    CHECK(route_of(plan) == GEMMEPI_ROUTE_PLAIN && explain_has(plan, "\nroute plain"), "route %d is told",
+          (int)route_of(plan));
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     nothing_is_left();
@@ -346,13 +348,14 @@ static gemmepi_status program_of_layers(const gemmepi_config *config) {
     return status;
 }
 
-static gemmepi_status whole_program(const gemmepi_config *config) {
-    gemmepi_matmul_desc desc = formula_product(formula);
+static gemmepi_status program_with(const gemmepi_config *config, const char *text, int operand_count) {
+    gemmepi_matmul_desc desc = formula_product(text);
     gemmepi_matmul_args args = formula_args();
     gemmepi_context *context = NULL;
     gemmepi_plan *plan = NULL;
     gemmepi_status status = gemmepi_create(config, &context);
     int i;
+    desc.operand_count = operand_count;
     for (i = 0; i < 2 && !status; i++)
         status = gemmepi_matmul(context, &desc, &args, NULL);
     if (!status)
@@ -362,6 +365,15 @@ static gemmepi_status whole_program(const gemmepi_config *config) {
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     return status;
+}
+
+static gemmepi_status whole_program(const gemmepi_config *config) {
+    return program_with(config, formula, 3);
+}
+
+/* Which is run as an epilogue on a GPU. */
+static gemmepi_status program_of_epilogue(const gemmepi_config *config) {
+    return program_with(config, "d = silu(v + bias) + r", 2);
 }
 
 static gemmepi_config config_of(int on_gpu) {
@@ -390,6 +402,7 @@ static void runs_out_of_memory(gemmepi_status (*program)(const gemmepi_config *c
 static void a_program_may_run_out_of_memory_anywhere(void) {
     runs_out_of_memory(whole_program, 0);
     runs_out_of_memory(whole_program, 1);
+    runs_out_of_memory(program_of_epilogue, 1);
     runs_out_of_memory(program_of_layers, 0);
     runs_out_of_memory(program_of_layers, 1);
 }
