@@ -118,6 +118,15 @@ static void what_an_epilogue_says_becomes_its_problem(void) {
     CHECK(compared > 4000, "%d", compared);
 }
 
+static void a_row_alone_is_planned_as_it_is_among_others(void) {
+    gemmepi_matmul_desc desc;
+    fill_in(&desc, &kinds[0], GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, GEMMEPI_ROW_MAJOR, 1);
+    desc.m = 1;
+    desc.flags = GEMMEPI_BATCH_INVARIANT;
+    desc.d.ld = desc.residual.ld = N + 1;
+    compare(&desc);
+}
+
 /* >>what looks alike */
 
 /* Operands by letters: b a bias, q one by rows, r s matrices, z one that is stored, h a half, w of both halves, t a table, k a scalar, g sums
@@ -433,6 +442,7 @@ int main(void) {
     config.device = GEMMEPI_DEVICE_HOST;
     host = open_fake(&config);
     RUN(what_an_epilogue_says_becomes_its_problem);
+    RUN(a_row_alone_is_planned_as_it_is_among_others);
     RUN(what_looks_alike_stays_a_formula);
     RUN(sums_over_many_rows_keep_exact_forms);
     RUN(operands_of_other_types_stay_with_formulas);
