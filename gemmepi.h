@@ -6895,7 +6895,7 @@ static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node
 static void gemmepi__emit_quotient(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
   gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
   gemmepi__append(e->out, " * ");
-  gemmepi__emit_number(e, 1 / (double)(float)e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
+  gemmepi__emit_number(e, 1 / e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
 }
 
 static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
@@ -7348,7 +7348,7 @@ static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *
   return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
 }
 
-/* x times the reciprocal of a number, which is rounded, too. */
+/* x times the reciprocal of a number, which is rounded, too, as the number itself is not. */
 static gemmepi__estimate gemmepi__estimate_quotient(const gemmepi__precision *p, gemmepi__estimate x, double number) {
   double value = x.value / number;
   return gemmepi__estimated(value, x.bound / fabs(number) + gemmepi__rounding(p, value, 2.001));

@@ -340,7 +340,7 @@ static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *
         value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
 }
 
-/* x times the reciprocal of a number, which is rounded, too. */
+/* x times the reciprocal of a number, which is rounded, too, as the number itself is not. */
 static gemmepi__estimate gemmepi__estimate_quotient(const gemmepi__precision *p, gemmepi__estimate x,
                                                     double number) {
     double value = x.value / number;
