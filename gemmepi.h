@@ -25334,6 +25334,91 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
   gemmepi__drop_formula(context, &problem);
   return status;
 }
+/* What a one-shot call with a formula is made of, as bytes: the plan that it took the last time is found by them, and no text is parsed.
+ The plan is kept by its problem, too, for calls whose texts differ and mean the same. */
+
+#ifndef GEMMEPI_NO_FORMULA
+enum { GEMMEPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
+
+/* What such keys begin with, as no other does: of products, and of layers forward and backward. */
+enum { GEMMEPI__PRODUCT_BY_TEXT = -4, GEMMEPI__LAYER_BY_TEXT = -5, GEMMEPI__BACKWARD_BY_TEXT = -6 };
+
+typedef struct gemmepi__text_key {
+  size_t size; /* 0: there is none */
+  unsigned char bytes[GEMMEPI__TEXT_KEY_SIZE];
+} gemmepi__text_key;
+
+/* The fields that descs with a formula end in. */
+typedef struct gemmepi__written_formula {
+  const char *text, *value, *result;
+  const gemmepi_operand *operands;
+  int operand_count;
+} gemmepi__written_formula;
+
+/* 0: there is no room. */
+static int gemmepi__add_to_key(gemmepi__text_key *key, const void *bytes, size_t size) {
+  if (size > sizeof key->bytes - key->size)
+    return 0;
+  memcpy(key->bytes + key->size, bytes, size);
+  key->size += size;
+  return 1;
+}
+
+/* NULL is another text than "". */
+static int gemmepi__add_text_to_key(gemmepi__text_key *key, const char *text) {
+  char is_there = text != NULL;
+  return gemmepi__add_to_key(key, &is_there, 1) &&
+     (!text || gemmepi__add_to_key(key, text, strlen(text) + 1));
+}
+
+static int gemmepi__add_operand_to_key(gemmepi__text_key *key, const gemmepi_operand *operand) {
+  gemmepi_operand bare = *operand;
+  bare.name = NULL;
+  return operand->name && !operand->tensor && gemmepi__add_to_key(key, &bare, sizeof bare) &&
+     gemmepi__add_text_to_key(key, operand->name);
+}
+
+/* desc: its bytes ahead of the formula, which have no pointer; where padding differs nothing is found. tag: which call. Of what is
+ wrong in a formula there may be a key, but never a plan. */
+static void gemmepi__make_text_key(gemmepi__text_key *key, int64_t tag, size_t alignment, const void *desc,
+  size_t ahead, const gemmepi__written_formula *formula) {
+  int has_operands = formula->operand_count == 0 || (formula->operands && formula->operand_count > 0 &&
+    formula->operand_count <= GEMMEPI__FORMULA_OPERANDS);
+  int fits = has_operands, i;
+  key->size = 0;
+  fits = fits && gemmepi__add_to_key(key, &tag, sizeof tag) &&
+     gemmepi__add_to_key(key, &alignment, sizeof alignment) && gemmepi__add_to_key(key, desc, ahead) &&
+     gemmepi__add_text_to_key(key, formula->text) && gemmepi__add_text_to_key(key, formula->value) &&
+     gemmepi__add_text_to_key(key, formula->result);
+  for (i = 0; fits && i < formula->operand_count; i++)
+    fits = gemmepi__add_operand_to_key(key, &formula->operands[i]);
+  if (!fits)
+    key->size = 0;
+}
+
+/* Of a desc of either type. */
+#define GEMMEPI__MAKE_TEXT_KEY(key, tag, alignment, desc, type) \
+  do { \
+    gemmepi__written_formula written; \
+    written.text = (desc)->formula, written.value = (desc)->formula_value, \
+    written.result = (desc)->formula_result; \
+    written.operands = (desc)->operands, written.operand_count = (desc)->operand_count; \
+    gemmepi__make_text_key(key, tag, alignment, desc, offsetof(type, formula), &written); \
+  } while (0)
+
+/* The plan with a reference for the caller to release, or NULL. */
+static gemmepi_plan *gemmepi__find_by_text(gemmepi_context *context, const gemmepi__text_key *key) {
+  return key->size ? gemmepi__find_kept(context, key->bytes, key->size) : NULL;
+}
+
+/* Keeps a plan that the caller has a reference of, which stays the caller's. */
+static void gemmepi__keep_by_text(gemmepi_context *context, const gemmepi__text_key *key, gemmepi_plan *plan) {
+  if (!key->size)
+    return;
+  gemmepi__add(&plan->references, 1);
+  gemmepi__release_plan(gemmepi__keep(context, key->bytes, key->size, plan));
+}
+#endif
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
@@ -25634,21 +25719,48 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
   return GEMMEPI_OK;
 }
 
+/* Likewise for a desc. */
+static gemmepi_status gemmepi__plan_of_desc(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+  size_t alignment, gemmepi__matmul_plan **result) {
+  gemmepi__problem problem;
+  gemmepi_status status = gemmepi__take_problem(context, desc, alignment, &problem);
+  if (status)
+    return status;
+  status = gemmepi__get_plan(context, &problem, result);
+  gemmepi__drop_formula(context, &problem); /* the plan has it */
+  return status;
+}
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__plan_of_call(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+  size_t alignment, gemmepi__matmul_plan **result) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__text_key key;
+  gemmepi_status status;
+  if (desc && desc->formula) {
+    GEMMEPI__MAKE_TEXT_KEY(&key, GEMMEPI__PRODUCT_BY_TEXT, alignment, desc, gemmepi_matmul_desc);
+    *result = (gemmepi__matmul_plan *)gemmepi__find_by_text(context, &key);
+    if (*result)
+      return GEMMEPI_OK;
+    status = gemmepi__plan_of_desc(context, desc, alignment, result);
+    if (!status)
+      gemmepi__keep_by_text(context, &key, &(*result)->base);
+    return status;
+  }
+#endif
+  return gemmepi__plan_of_desc(context, desc, alignment, result);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
   const gemmepi_matmul_args *args, gemmepi_stream stream) {
-  gemmepi__problem problem;
   gemmepi__matmul_plan *plan;
   gemmepi_status status;
   if (!context || !args)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_problem(
-    context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)), &problem);
-  if (status)
-    return status;
-  status = gemmepi__get_plan(context, &problem, &plan);
-  gemmepi__drop_formula(context, &problem); /* the plan has it */
+  status = gemmepi__plan_of_call(
+    context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)), &plan);
   if (status)
     return status;
   if (!args->workspace)
@@ -28249,10 +28361,47 @@ static size_t gemmepi__alignment_of_layer(const gemmepi_linear_desc *desc, const
   return (size_t)(bits & (~bits + 1));
 }
 
-static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
+/* The plan with a reference for the caller to release. */
+static gemmepi_status gemmepi__layer_of_desc(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  int backward, size_t alignment, gemmepi_plan **kept) {
   gemmepi__layer_task task;
   gemmepi__problem formula;
+  gemmepi__linear_plan *layer;
+  gemmepi_status status = gemmepi__take_layer(context, desc, backward, alignment, &task, &formula);
+  if (status)
+    return status;
+  *kept = gemmepi__find_kept(context, &task, sizeof task);
+  if (!*kept) {
+    status = gemmepi__build_layer(context, &task, &formula, &layer);
+    *kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
+  }
+  gemmepi__drop_formula(context, &formula); /* the plan has it */
+  return status;
+}
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__layer_of_call(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  int backward, size_t alignment, gemmepi_plan **kept) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__text_key key;
+  gemmepi_status status;
+  if (desc && desc->formula) {
+    GEMMEPI__MAKE_TEXT_KEY(&key, backward ? GEMMEPI__BACKWARD_BY_TEXT : GEMMEPI__LAYER_BY_TEXT, alignment,
+      desc, gemmepi_linear_desc);
+    *kept = gemmepi__find_by_text(context, &key);
+    if (*kept)
+      return GEMMEPI_OK;
+    status = gemmepi__layer_of_desc(context, desc, backward, alignment, kept);
+    if (!status)
+      gemmepi__keep_by_text(context, &key, *kept);
+    return status;
+  }
+#endif
+  return gemmepi__layer_of_desc(context, desc, backward, alignment, kept);
+}
+
+static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
   gemmepi_status status;
@@ -28260,16 +28409,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_layer(context, desc, backward,
-    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)), &task, &formula);
-  if (status)
-    return status;
-  kept = gemmepi__find_kept(context, &task, sizeof task);
-  if (!kept) {
-    status = gemmepi__build_layer(context, &task, &formula, &layer);
-    kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
-  }
-  gemmepi__drop_formula(context, &formula); /* the plan has it */
+  status = gemmepi__layer_of_call(context, desc, backward,
+    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)), &kept);
   if (status)
     return status;
   layer = (gemmepi__linear_plan *)kept;

@@ -141,6 +141,7 @@
 #include "product/formula_plan.h"
 #endif
 #include "product/plan.h"
+#include "product/text_key.h"
 #include "product/run.h"
 #include "product/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
