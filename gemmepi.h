@@ -476,7 +476,7 @@ typedef struct gemmepi_matmul_desc {
     size_t alignment;
 
     /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
-       bias and bias_grad are 0 then, and ACCUMULATE is refused. NULL: none */
+       bias and bias_grad are 0 then, and ACCUMULATE is refused. What says the same as an epilogue is run as that on a GPU. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
     int operand_count;
@@ -1094,7 +1094,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one is for all). Its workspace is
    counted from the beginning. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
    once, and call gemmepi_plan_prepare again, before a capture.
-   On the host a run with a formula takes some memory of the allocator's, however large the problem is (OUT_OF_MEMORY).
+   On the host a run with a formula takes some 130 KB of the allocator's, and 32 bytes for each operation, however large the problem is;
+   they are the run's own, for threads may run a plan at once (OUT_OF_MEMORY).
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_plan_prepare): nothing was launched; CUDA_ERROR, CUBLAS_ERROR; and those of planning in a run that builds
    another route or kernel. */
@@ -1233,7 +1234,7 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
    plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
    where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
    that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way,
-   and so has a product whose formula is inside a kernel: where it is not, the product that makes v is timed.
+   and so has a product whose formula is inside a kernel: one that says an epilogue is timed as that, of others the product that makes v.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
    answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
@@ -6316,6 +6317,326 @@ static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *for
       (long long)m, (long long)wide, (long long)items);
   return GEMMEPI_OK;
 }
+/* Formulas that say what an epilogue says: an activation or a gate of v and a bias, what is saved of it, a residual, or the gradient as
+ gemmepi_derive() writes it. What each looks like is parsed of its text, and compared node by node. */
+
+/* An epilogue and its parameter, with the formula's operands by their number, -1: none. */
+typedef struct gemmepi__composition {
+  uint64_t epilogue;
+  double parameter;
+  int bias, aux, residual, bias_grad;
+} gemmepi__composition;
+
+/* >>the formula's operands by what they may be in an epilogue */
+
+typedef struct gemmepi__cast_of_operands {
+  int bias, saved, bias_grad; /* -1: none; saved: what AUX writes */
+  int matrices[2], count; /* that are read */
+} gemmepi__cast_of_operands;
+
+static int gemmepi__cast_output(const gemmepi__formula *f, int i, gemmepi__cast_of_operands *cast) {
+  const gemmepi__formula_operand *o = &f->operands[i];
+  int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->saved
+        : o->kind == GEMMEPI_PER_COLUMN &&
+        gemmepi__reductions[o->reduction].op == GEMMEPI__REDUCE_SUM &&
+        o->node == f->operands[GEMMEPI__RESULT].node
+        ? &cast->bias_grad
+        : NULL;
+  if (!place || *place >= 0)
+    return 0;
+  *place = i;
+  return 1;
+}
+
+/* Whether each operand may be one of an epilogue's. */
+static int gemmepi__cast_operands(const gemmepi__formula *f, gemmepi__cast_of_operands *cast) {
+  int i, fits = f->reads_value && f->operands[GEMMEPI__RESULT].used;
+  memset(cast, -1, sizeof *cast);
+  cast->count = 0;
+  for (i = 0; i < f->operand_count && fits; i++) {
+    const gemmepi__formula_operand *o = &f->operands[i];
+    if (!o->used)
+      continue;
+    if (o->output) {
+      fits = gemmepi__cast_output(f, i, cast);
+    } else if (o->kind == GEMMEPI_PER_COLUMN && !o->periods && cast->bias < 0) {
+      cast->bias = i;
+    } else {
+      fits = o->kind == GEMMEPI_FULL && !o->periods && cast->count < 2;
+      if (fits)
+        cast->matrices[cast->count++] = i;
+    }
+  }
+  return fits;
+}
+
+/* >>forms: the texts of epilogues, with an activation of what stands in the middle */
+
+typedef struct gemmepi__composed_form {
+  const char *before, *argument, *behind;
+  uint64_t flags;
+} gemmepi__composed_form;
+
+static const gemmepi__composed_form gemmepi__composed_forms[] = {
+  {"d = ", "v", "", 0},
+  {"d = left(v) * ", "right(v)", "", GEMMEPI_GATED},
+  {"d = ", "left(v)", " * right(v)", GEMMEPI_GATED | GEMMEPI_GATE_FIRST},
+};
+
+static void gemmepi__write_form(gemmepi__text *text, const gemmepi__composed_form *form, uint32_t activation, double parameter) {
+  char name[16], number[GEMMEPI__NUMBER_SIZE];
+  int row = 0;
+  while ((uint32_t)gemmepi__activations[row].code != activation)
+    row++;
+  gemmepi__append(text, "%s", form->before);
+  if (activation == GEMMEPI_NONE)
+    gemmepi__append(text, "%s", form->argument);
+  else
+    gemmepi__append(text, "%s(%s", gemmepi__small_name(row, name), form->argument);
+  if (gemmepi__activations[row].parameter != 0) {
+    gemmepi__print_number(number, parameter);
+    gemmepi__append(text, ", %s", number);
+  }
+  gemmepi__append(text, "%s%s", activation == GEMMEPI_NONE ? "" : ")", form->behind);
+}
+
+/* The gradient's text, in which v is the saved pre-activation and dy the product. */
+static gemmepi_status gemmepi__write_gradient_of_form(const gemmepi_allocator *allocator, const char *forward,
+  gemmepi__text *text) {
+  gemmepi_derive_desc desc;
+  gemmepi__derivation *derivation;
+  gemmepi_status status;
+  memset(&desc, 0, sizeof desc);
+  desc.formula = forward;
+  desc.wrt = "v";
+  status = gemmepi__derivation_of(allocator, &desc, NULL, 0, &derivation);
+  if (status)
+    return status;
+  gemmepi__print_gradient(derivation, text);
+  gemmepi__delete(allocator, derivation);
+  return GEMMEPI_OK;
+}
+
+enum { GEMMEPI__FORM_TEXT = 512 };
+
+/* The formula of a form, to be given to gemmepi__delete. Of a gradient the value is the upstream, operand 0 the pre-activation. */
+static gemmepi_status gemmepi__formula_of_form(const gemmepi_allocator *allocator, const gemmepi__composed_form *form,
+  const gemmepi__composition *composition, gemmepi__formula **result) {
+  int derives = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
+  char forward[GEMMEPI__FORM_TEXT], gradient[GEMMEPI__FORM_TEXT];
+  gemmepi__text text = gemmepi__text_in(forward, sizeof forward);
+  gemmepi__formula_desc desc;
+  gemmepi_operand saved;
+  gemmepi_status status = GEMMEPI_OK;
+  memset(&desc, 0, sizeof desc);
+  memset(&saved, 0, sizeof saved);
+  gemmepi__write_form(&text, form, gemmepi__activation(composition->epilogue), composition->parameter);
+  desc.text = forward;
+  desc.accumulator = desc.d = GEMMEPI_F32;
+  if (derives) {
+    text = gemmepi__text_in(gradient, sizeof gradient);
+    status = gemmepi__write_gradient_of_form(allocator, forward, &text);
+    saved.name = "v";
+    saved.kind = GEMMEPI_FULL;
+    saved.width = form->flags & GEMMEPI_GATED ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
+    desc.operands = &saved;
+    desc.operand_count = 1;
+    desc.value = "dy";
+    desc.result = "d_v";
+    desc.text = gradient;
+  }
+  return status ? status : gemmepi__parse_formula(allocator, &desc, result);
+}
+
+/* >>comparing */
+
+typedef struct gemmepi__comparison {
+  const gemmepi__formula *form, *formula;
+  const gemmepi__composition *composition;
+} gemmepi__comparison;
+
+static int gemmepi__reads_operand(const gemmepi__formula *f, int node, int operand) {
+  return operand >= 0 && f->nodes[node].op == GEMMEPI__OP_OPERAND && f->nodes[node].place == operand;
+}
+
+/* Which argument of a sum an operand is, or -1. */
+static int gemmepi__is_added(const gemmepi__formula *f, int node, int operand) {
+  const gemmepi__node *n = &f->nodes[node];
+  if (n->op != GEMMEPI__OP_ADD)
+    return -1;
+  return gemmepi__reads_operand(f, n->args[1], operand)   ? 1
+     : gemmepi__reads_operand(f, n->args[0], operand) ? 0
+        : -1;
+}
+
+/* Whether a node is v, or with a bias their sum. */
+static int gemmepi__is_product(const gemmepi__formula *f, const gemmepi__composition *composition, int node) {
+  int added;
+  if (composition->bias >= 0) {
+    added = gemmepi__is_added(f, node, composition->bias);
+    if (added < 0)
+      return 0;
+    node = f->nodes[node].args[1 - added];
+  }
+  return f->nodes[node].op == GEMMEPI__OP_VALUE;
+}
+
+/* What a leaf of the form stands for: the product, or of a gradient the matrix beside it. */
+static int gemmepi__stands_for(const gemmepi__comparison *c, const gemmepi__node *leaf, int node) {
+  uint64_t epilogue = c->composition->epilogue;
+  int is_preact = !(epilogue & GEMMEPI_BACKWARD) || leaf->op == GEMMEPI__OP_OPERAND;
+  int is_read = (epilogue & GEMMEPI_UPSTREAM) ? !is_preact : (epilogue & GEMMEPI_BACKWARD) && is_preact;
+  return is_read ? gemmepi__reads_operand(c->formula, node, c->composition->aux)
+        : gemmepi__is_product(c->formula, c->composition, node);
+}
+
+/* max(x, 0) is RELU, of NaN, too. */
+static int gemmepi__is_max_with_0(const gemmepi__formula *f, const gemmepi__node *node) {
+  const gemmepi__node *zero = node->op == GEMMEPI__OP_MAX ? &f->nodes[node->args[1]] : NULL;
+  return zero && zero->op == GEMMEPI__OP_NUMBER && zero->number == 0;
+}
+
+/* Whether the formula's node computes what the form's does. The two arguments of a sum or product may change places, which changes no bit. */
+static int gemmepi__says_the_same(const gemmepi__comparison *c, int of_form, int of_formula) {
+  const gemmepi__node *x = &c->form->nodes[of_form], *y = &c->formula->nodes[of_formula];
+  int swaps = x->op == GEMMEPI__OP_ADD || x->op == GEMMEPI__OP_MUL, turn, a, same;
+  if (x->op == GEMMEPI__OP_VALUE || x->op == GEMMEPI__OP_OPERAND)
+    return gemmepi__stands_for(c, x, of_formula);
+  if (x->op == GEMMEPI__OP_ACTIVATE && gemmepi__activations[x->place].code == GEMMEPI_RELU &&
+    gemmepi__is_max_with_0(c->formula, y))
+    return gemmepi__says_the_same(c, x->args[0], y->args[0]);
+  if (x->op != y->op || x->place != y->place || memcmp(&x->number, &y->number, sizeof x->number) != 0)
+    return 0;
+  for (turn = 0; turn <= swaps; turn++) {
+    for (a = 0, same = 1; a < 3 && same; a++) {
+      int other = y->args[turn && a < 2 ? 1 - a : a];
+      same = x->args[a] < 0 || other < 0 ? x->args[a] < 0 && other < 0
+        : gemmepi__says_the_same(c, x->args[a], other);
+    }
+    if (same)
+      return 1;
+  }
+  return 0;
+}
+
+/* Whether D is the form, plus the residual, and what is saved the product. */
+static int gemmepi__says_composition(const gemmepi__comparison *c, const gemmepi__cast_of_operands *cast) {
+  const gemmepi__formula *f = c->formula;
+  int d = f->operands[GEMMEPI__RESULT].node, added;
+  if (cast->saved >= 0 && !gemmepi__is_product(f, c->composition, f->operands[cast->saved].node))
+    return 0;
+  if (c->composition->residual >= 0) {
+    added = gemmepi__is_added(f, d, c->composition->residual);
+    if (added < 0)
+      return 0;
+    d = f->nodes[d].args[1 - added];
+  }
+  return gemmepi__says_the_same(c, c->form->operands[GEMMEPI__RESULT].node, d);
+}
+
+/* >>which may be said */
+
+/* The activation that a formula without any says in other words: RELU by max or, in a gradient, by a selection. */
+static uint64_t gemmepi__activation_in_words(const gemmepi__formula *f) {
+  int i;
+  for (i = 0; i < f->node_count; i++)
+    if (gemmepi__is_max_with_0(f, &f->nodes[i]) || f->nodes[i].op == GEMMEPI__OP_SELECT)
+      return GEMMEPI_RELU;
+  return GEMMEPI_NONE;
+}
+
+/* The activation that the formula has, and its parameter; 0: the parameter is no number. */
+static int gemmepi__take_activation(const gemmepi__formula *f, gemmepi__composition *composition) {
+  const gemmepi__node *node, *parameter;
+  int i = 0;
+  while (i < f->node_count && f->nodes[i].op != GEMMEPI__OP_ACTIVATE && f->nodes[i].op != GEMMEPI__OP_DERIVE)
+    i++;
+  composition->parameter = 0;
+  if (i == f->node_count) {
+    composition->epilogue |= gemmepi__activation_in_words(f);
+    return 1;
+  }
+  node = &f->nodes[i];
+  composition->epilogue |= (uint64_t)gemmepi__activations[node->place].code;
+  if (node->args[1] < 0)
+    return 1;
+  parameter = &f->nodes[node->args[1]];
+  composition->parameter = parameter->number;
+  return parameter->op == GEMMEPI__OP_NUMBER;
+}
+
+/* Whether an epilogue of those flags is as wide as the formula: how many halves v and D are. */
+static int gemmepi__is_so_wide(const gemmepi__formula *f, uint64_t flags) {
+  int v = f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1, d = f->operands[GEMMEPI__RESULT].members;
+  if (!(flags & GEMMEPI_GATED))
+    return !f->has_halves;
+  return f->has_halves && f->mode == GEMMEPI__LEFT_RIGHT &&
+     v == (flags & GEMMEPI_BACKWARD && !(flags & GEMMEPI_UPSTREAM) ? 1 : 2) &&
+     d == (flags & GEMMEPI_BACKWARD ? 2 : 1);
+}
+
+/* What is read beside a bias: aux, where the epilogue reads one, and a residual. turn 1: the other way round. 0: too few or too many. */
+static int gemmepi__cast_matrices(const gemmepi__cast_of_operands *cast, int turn, gemmepi__composition *composition) {
+  int reads_aux = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
+  composition->bias = cast->bias;
+  composition->bias_grad = cast->bias_grad;
+  composition->aux = reads_aux ? cast->matrices[turn] : cast->saved;
+  composition->residual = cast->count == reads_aux + 1 ? cast->matrices[reads_aux ? 1 - turn : 0] : -1;
+  if (cast->bias >= 0)
+    composition->epilogue |= GEMMEPI_BIAS;
+  if (cast->saved >= 0)
+    composition->epilogue |= GEMMEPI_AUX;
+  if (cast->bias_grad >= 0)
+    composition->epilogue |= GEMMEPI_BGRAD;
+  if (composition->residual >= 0)
+    composition->epilogue |= GEMMEPI_RESIDUAL;
+  return cast->count >= reads_aux && cast->count <= reads_aux + 1 && turn < cast->count + !cast->count &&
+     !(reads_aux && cast->saved >= 0);
+}
+
+/* Tries a form in a direction: *says is 1 where the formula says it. The status is OK unless memory has run out. */
+static gemmepi_status gemmepi__try_form(const gemmepi_allocator *allocator, const gemmepi__formula *f,
+  const gemmepi__cast_of_operands *cast, const gemmepi__composed_form *form, uint64_t direction,
+  gemmepi__composition *composition, int *says) {
+  gemmepi__comparison comparison;
+  gemmepi__formula *of_form;
+  gemmepi_status status;
+  int turn;
+  composition->epilogue = form->flags | direction;
+  if (!gemmepi__is_so_wide(f, composition->epilogue) || !gemmepi__take_activation(f, composition))
+    return GEMMEPI_OK;
+  if (direction && composition->epilogue == direction)
+    return GEMMEPI_OK; /* the gradient of nothing */
+  status = gemmepi__formula_of_form(allocator, form, composition, &of_form);
+  if (status)
+    return status;
+  comparison.form = of_form;
+  comparison.formula = f;
+  comparison.composition = composition;
+  for (turn = 0; turn < 2 && !*says; turn++)
+    *says =
+      gemmepi__cast_matrices(cast, turn, composition) && gemmepi__says_composition(&comparison, cast);
+  gemmepi__delete(allocator, of_form);
+  return GEMMEPI_OK;
+}
+
+/* Whether the formula says what an epilogue says, and which. Halves, if it has any, are of the whole. The status is OK unless memory has
+ run out. */
+static gemmepi_status gemmepi__compose(const gemmepi_allocator *allocator, const gemmepi__formula *formula,
+  gemmepi__composition *composition, int *says) {
+  static const uint64_t directions[] = {0, GEMMEPI_BACKWARD, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM};
+  gemmepi__cast_of_operands cast;
+  gemmepi_status status = GEMMEPI_OK;
+  size_t direction, form;
+  *says = 0;
+  if (!gemmepi__cast_operands(formula, &cast))
+    return GEMMEPI_OK;
+  for (direction = 0; direction < GEMMEPI__COUNT(directions); direction++)
+    for (form = 0; form < GEMMEPI__COUNT(gemmepi__composed_forms) && !status && !*says; form++)
+      status = gemmepi__try_form(allocator, formula, &cast, &gemmepi__composed_forms[form],
+        directions[direction], composition, says);
+  return status;
+}
 /* A formula with the places of its operands: what a problem has of it, in row-major order. */
 
 /* In elements of the operand's type. Lines of FULL operands are rows. */
@@ -6572,7 +6893,7 @@ static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node
 static void gemmepi__emit_quotient(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
   gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
   gemmepi__append(e->out, " * ");
-  gemmepi__emit_number(e, 1 / (double)(float)e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
+  gemmepi__emit_number(e, 1 / e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
 }
 
 static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
@@ -6851,6 +7172,9 @@ static double gemmepi__short_units(uint32_t code, int is_derivative, double size
   return size < 2 ? 18 : size < 5 ? 100 : size < 10 ? 170 : 4096;
 }
 
+/* The largest slope of the GELUs: their forms for products, which cuBLASLt's is one of, are held to the error of v by it, wherever v is. */
+#define GEMMEPI__GELU_SLOPE 1.13
+
 /* f moves by |f'| within the bounds, and, of those that have a least value, by what lies between: |f''| is 2 (1 + |p|) at most. */
 static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *p, const gemmepi__node *node,
   gemmepi__estimate x, gemmepi__estimate parameter) {
@@ -6873,6 +7197,8 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     units = gemmepi__short_units(code, is_derivative, size);
   if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
     moved += 8 * p->unit * size;
+  if (p->is_short && !is_derivative && (code == GEMMEPI_GELU_ERF || code == GEMMEPI_GELU_TANH))
+    moved = gemmepi__larger(moved, GEMMEPI__GELU_SLOPE * x.bound);
   if (p->is_short && !is_derivative && x.value < 0 &&
     (code == GEMMEPI_SILU || code == GEMMEPI_GELU_TANH || code == GEMMEPI_QUICK_GELU || code == GEMMEPI_GELU_ERF))
     moved += 1e-36; /* of these the form for sums ends its tail there */
@@ -7020,7 +7346,7 @@ static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *
   return gemmepi__estimated(value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
 }
 
-/* x times the reciprocal of a number, which is rounded, too. */
+/* x times the reciprocal of a number, which is rounded, too, as the number itself is not. */
 static gemmepi__estimate gemmepi__estimate_quotient(const gemmepi__precision *p, gemmepi__estimate x, double number) {
   double value = x.value / number;
   return gemmepi__estimated(value, x.bound / fabs(number) + gemmepi__rounding(p, value, 2.001));
@@ -7694,7 +8020,9 @@ static int gemmepi__may_cover_batch(const gemmepi__formula_operand *operand) {
      gemmepi__reductions[operand->reduction].op != GEMMEPI__REDUCE_ARGMAX;
 }
 
-static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept, const gemmepi_operand *given, int i) {
+/* is_invariant: a row alone is treated as it is among others. */
+static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept,
+  const gemmepi_operand *given, int i, int is_invariant) {
   const gemmepi__formula *formula = kept->placed.formula;
   const gemmepi__formula_operand *operand = &formula->operands[i];
   gemmepi__placed_operand *place = &kept->placed.operands[i];
@@ -7719,6 +8047,8 @@ static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept
     status = gemmepi__check_output(view, name, kept->placed.items);
   if (status)
     return gemmepi__fail(status, "%s (the formula calls it %s)", gemmepi__error_text, given->name);
+  if (is_invariant && operand->kind == GEMMEPI_FULL && view->lines == 1 && given->ld > 0 && given->ld <= GEMMEPI__MAX_ELEMENTS)
+    view->ld = given->ld;
   place->ld = view->ld;
   place->batch_stride = view->batch_stride;
   return GEMMEPI_OK;
@@ -7738,7 +8068,7 @@ static gemmepi_status gemmepi__place_formula(gemmepi__kept_formula *kept, const 
   kept->placed.operands[GEMMEPI__RESULT].scale = d->scale != 0;
   kept->placed.operands[GEMMEPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
   for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-    status = gemmepi__place_formula_operand(kept, &desc->operands[i], i);
+    status = gemmepi__place_formula_operand(kept, &desc->operands[i], i, (desc->flags & GEMMEPI_BATCH_INVARIANT) != 0);
   return status;
 }
 
@@ -8063,6 +8393,8 @@ enum {
 #define GEMMEPI__MAKES_V 0x100000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
 #define GEMMEPI__IS_INSIDE 0x200000000ull
+/* Likewise: the activation has its exact form, for a formula says the epilogue in which it has (product/parts/composed.h). */
+#define GEMMEPI__IS_EXACT 0x400000000ull
 
 #define GEMMEPI__SCALE_OF(matrix) \
   (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
@@ -13459,9 +13791,9 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/epilogue_inside.cuh\"\n#line 8\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n\n\ntemplate<class Type>DEVICE auto taken(){\nif constexpr(SAME<Type,I32> ||SAME<Type,I64>)\nreturn Type();\nelse\nreturn Acc();\n}\ntemplate<class Type>using Taken=decltype(taken<Type>());\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\ntemplate<class Type>DEVICE void take_one(const Type*from,bool exists,Taken<Type>(&x)[RUN]){\nTaken<Type>one=0;\nif(exists){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\none=to_acc<Acc>(*from);\nelse\none= *from;\n}\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\n"
 "struct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<int Place,int Kind,int Members,class Type>\nDEVICE void load_operand(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,Taken<Type>(&x)[RUN]){\nconst gemmepi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type>(state.loaded_residual[member]),x);\nelse\ntake_run(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),at.valid,x);\n}else if constexpr(Kind==kind::NUMBER){\nAcc number=from_acc<Acc>(from.number);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=number;\n}else if constexpr(Kind==kind::SCALAR){\n"
-"take_one(data,true,x);\n}else if constexpr(Kind==kind::PER_ROW){\ntake_one(data+at.row,at.valid>0,x);\n}else{\ntake_run(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{sum_of_pairs(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{largest_of_pairs(x)};\n}else{\nPart part={largest_of_pairs(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\npart.sum=sum_of_pairs(powers);\n"
-"return part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\nDEVICE void join_lanes_of_rows(Logsumexp<Acc>(&parts)[RUNS_OF_BOX]){\nMax<Acc>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\n"
-"for(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\n",
+"take_one(data,true,x);\n}else if constexpr(Kind==kind::PER_ROW){\ntake_one(data+at.row,at.valid>0,x);\n}else{\ntake_run(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\n"
+"part.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\nDEVICE void join_lanes_of_rows(Logsumexp<Acc>(&parts)[RUNS_OF_BOX]){\nMax<Acc>most[RUNS_OF_BOX];\n"
+"Sum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\n",
 "join_lanes_of_rows(most);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++){\nAcc before=parts[i].most;\nparts[i].most=most[i].at;\nsums[i]={parts[i].sum*exponential_below(before -parts[i].shift())};\n}\njoin_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nparts[i].sum=sums[i].at;\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gemmepi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<RUNS_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n"
 "((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/32]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=group<groups?column+group*32:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,reduction::reduction_>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gemmepi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<Reduction> &kept){\nconst gemmepi__formula_place&to=state.beside[Place];\nif constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse\n#pragma unroll\n"
 "for(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+column_of_half<Members>(p,at.column,member),\nat.valid,x[member]);\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\nDEVICE void compute_element(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\n"
@@ -13632,12 +13964,12 @@ static const gemmepi__source gemmepi__sources[] = {
 {"formula_reduce.cuh",
 {
 "#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
-"return other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\ntemplate<class A,int N>DEVICE A sum_of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]+=left[i+half];\nreturn left[0];\n}\ntemplate<class A,int N>DEVICE A largest_of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]=larger_or_nan(left[i],left[i+half]);\nreturn left[0];\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\n#pragma unroll\n"
-"for(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:A(0);\nat+=(double)sum_of_pairs(there);\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=larger_or_nan(at,other.at);\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:below_all<A>();\njoin({largest_of_pairs(there)});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=larger_or_nan(mine,its);\n"
-"sum=sum*exponential_below(mine -shift())+other.sum*exponential_below(its-shift());\n}\n__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>all=Max<A>::empty();\nall.add_run(x,columns,valid);\nLogsumexp run={all.at,0};\nA there[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?exponential_below(x[i]-run.shift()):A(0);\nrun.sum=sum_of_pairs(there);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exponential_below(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\n"
-"return{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\n",
-"return(u64)high<<32|low;\n}\n__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\n"
-"return Max<A>();\n}\ntemplate<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
+"return other;\n}\n\n\ntemplate<class S>DEVICE void join_lanes(S&state,u32 lanes){\nfor(u32 step=lanes/2;step>0;step/=2)\nstate.join(from_lane(state,(int)step));\n}\n\n\nstruct Added{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn x+y;\n}\n};\nstruct Larger{\ntemplate<class A>__device__ static A of(A x,A y){\nreturn larger_or_nan(x,y);\n}\n};\n\n\ntemplate<class Joined,class A,int N>DEVICE A of_pairs(const A(&x)[N]){\nA left[N];\nmemcpy(left,x,sizeof left);\n#pragma unroll\nfor(int half=N/2;half>0;half/=2)\n#pragma unroll\nfor(int i=0;i<half;i++)\nleft[i]=Joined::of(left[i],left[i+half]);\nreturn left[0];\n}\n\n\ntemplate<class A>struct Sum{\ndouble at;\n__device__ static Sum empty(){\nreturn{0};\n}\n__device__ void join(const Sum&other){\nat+=other.at;\n}\n__device__ void add(A x,long long){\nat+=(double)x;\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\n"
+"there[i]=i<valid?x[i]:A(0);\nat+=(double)of_pairs<Added>(there);\n}\n__device__ double result()const{\nreturn at;\n}\n};\n\ntemplate<class A>struct Max{\nA at;\n__device__ static Max empty(){\nreturn{below_all<A>()};\n}\n__device__ void join(const Max&other){\nat=larger_or_nan(at,other.at);\n}\n__device__ void add(A x,long long){\njoin({x});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&)[N],int valid){\nA there[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?x[i]:below_all<A>();\njoin({of_pairs<Larger>(there)});\n}\n__device__ double result()const{\nreturn(double)at;\n}\n};\n\n\ntemplate<class A>struct Logsumexp{\nA most,sum;\n__device__ static Logsumexp empty(){\nreturn{below_all<A>(),0};\n}\n\n__device__ A shift()const{\nreturn most-most==0?most:A(0);\n}\n__device__ void join(const Logsumexp&other){\nA mine=most,its=other.most;\nmost=larger_or_nan(mine,its);\nsum=sum*exponential_below(mine -shift())+other.sum*exponential_below(its-shift());\n}\n"
+"__device__ void add(A x,long long){\njoin({x,1});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\nMax<A>all=Max<A>::empty();\nall.add_run(x,columns,valid);\nLogsumexp run={all.at,0};\nA there[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\nthere[i]=i<valid?exponential_below(x[i]-run.shift()):A(0);\nrun.sum=of_pairs<Added>(there);\njoin(run);\n}\n__device__ double result()const{\nreturn(double)shift()+log((double)sum);\n}\n};\n\n\ntemplate<class A>DEVICE void join_lanes(Logsumexp<A> &state,u32 lanes){\nMax<A>all={state.most};\nLogsumexp<A>joined;\njoin_lanes(all,lanes);\njoined.most=all.at;\njoined.sum=state.sum*exponential_below(state.most-joined.shift());\nfor(u32 step=lanes/2;step>0;step/=2)\njoined.sum+=from_lane(joined.sum,(int)step);\nstate=joined;\n}\n\n\ntemplate<class A>struct Argmax{\nA at;\nu32 low,high;\n__device__ static Argmax empty(){\nreturn{below_all<A>(),0xffffffff,0xffffffff};\n}\n__device__ u64 column()const{\n"
+"return(u64)high<<32|low;\n}\n",
+"__device__ void join(const Argmax&other){\nbool mine_is_nan=at!=at,its_is_nan=other.at!=other.at,is_lower=other.column()<column();\nbool takes=its_is_nan? !mine_is_nan||is_lower: !mine_is_nan&&(other.at>at||(other.at==at&&is_lower));\nif(takes)\n*this=other;\n}\n__device__ void add(A x,long long column){\njoin({x,(u32)column,(u32)(column>>32)});\n}\ntemplate<int N>__device__ void add_run(const A(&x)[N],long long(&columns)[N],int valid){\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nadd(x[i],columns[i]);\n}\n};\n\ntemplate<class A,int Reduction>__device__ auto empty_state(){\nif constexpr(Reduction==reduction::row_sum||Reduction==reduction::column_sum||Reduction==reduction::all_sum)\nreturn Sum<A>();\nelse if constexpr(Reduction==reduction::row_argmax||Reduction==reduction::column_argmax)\nreturn Argmax<A>();\nelse if constexpr(Reduction==reduction::row_logsumexp||Reduction==reduction::column_logsumexp)\nreturn Logsumexp<A>();\nelse\nreturn Max<A>();\n}\n"
+"template<class A,int Reduction>using State_of=decltype(empty_state<A,Reduction>());\n"}},
 {"formula_run.cuh",
 {
 "#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gemmepi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gemmepi__strided_formula_params Params;\nDEVICE const gemmepi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\n#pragma unroll\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gemmepi__formula_pass_params Params;\n"
@@ -13646,9 +13978,9 @@ static const gemmepi__source gemmepi__sources[] = {
 "DEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[(Is_periodic?within(column,period):column)*step];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\nDEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n"
 "#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\n",
 "for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\n"
-"return to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\nstruct Nothing{};\ntemplate<bool Exists,class X>struct If{\ntypedef X type;\n};\ntemplate<class X>struct If<false,X>{\ntypedef Nothing type;\n};\nstruct Runs{\nWords<Type,UNITS>at[Members];\n};\ntypename If<HAS_COLUMNS,Runs>::type runs;\ntypename If<!HAS_COLUMNS,Read<Type>>::type one;\ntypename If<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\n"
-"const gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\n"
-"Read<Type>values[Members][UNITS];\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs.at[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nvalues[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs.at[piece],values[piece]);\n}\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+"return to_acc<T>(x);\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<!HAS_COLUMNS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n"
+"__device__ void load_line(const gemmepi__formula_pass_params&p,const Place&place,long long row){\nconst gemmepi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gemmepi__formula_pass_params&p,const Place&place){\nconst gemmepi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\n"
+"if constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 {"trig.cuh",
 {
 "#line 1 \"src/kernels/trig.cuh\"\n\n\n\n\n\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
@@ -19465,6 +19797,8 @@ typedef struct gemmepi__slots {
 
 /* What the plan of a problem with a formula has. */
 typedef struct gemmepi__formula_step {
+  int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
+  gemmepi__composition said; /* then: which */
   int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
   gemmepi__slots slots; /* then: the operands of its epilogue */
   const char *not_inside; /* else: why */
@@ -19868,8 +20202,9 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
   if (problem->formula)
     return !problem->formula->placed.formula->is_short;
 #endif
-  return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
-     gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+  return gemmepi__is_approximate(problem) || (problem->flags & GEMMEPI__IS_EXACT) ||
+     problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_RESIDUAL) ||
+     gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
      (gemmepi__has(problem, GEMMEPI_BGRAD) && (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
 
@@ -20086,7 +20421,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
   bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
   bare.epilogue = GEMMEPI_NONE;
   bare.formula = NULL;
-  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
+  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI__IS_EXACT);
   return bare;
 }
 
@@ -20247,6 +20582,133 @@ static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pa
     gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
       pass->blocks, pass->threads_x, pass->threads_y);
 }
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place, and
+ what a run gives it. Where the two would differ it stays a formula. */
+
+#ifndef GEMMEPI_NO_FORMULA
+
+/* >>the problem */
+
+/* The operand where the epilogue has it, with its scale: one number for all items. */
+static void gemmepi__compose_operand(gemmepi__problem *problem, int operand, int i) {
+  gemmepi__view *view = &problem->views[operand];
+  if (i < 0)
+    return;
+  *view = problem->formula->views[i];
+  view->alignment = gemmepi__alignment_for(problem, view);
+  if (!problem->formula->placed.operands[i].scale)
+    return;
+  view->scale = GEMMEPI_SCALE_TENSOR;
+  view = &problem->views[GEMMEPI__SCALE_OF(operand)];
+  view->lines = view->length = view->ld = 1;
+  (void)gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
+    4); /* nothing that is checked is given */
+}
+
+/* Types and what lies with them: what an epilogue's tensor may be. */
+static int gemmepi__may_be_operand(const gemmepi__problem *problem, int operand, int i) {
+  const gemmepi__formula_operand *o;
+  const gemmepi__placed_operand *place;
+  if (i < 0)
+    return 1;
+  o = &problem->formula->placed.formula->operands[i];
+  place = &problem->formula->placed.operands[i];
+  return gemmepi__side_types(problem, operand) >> o->dtype & 1 &&
+     (operand < GEMMEPI__BIAS || (!place->scale && !place->amax));
+}
+
+/* Whether short forms of the activation would be other numbers. */
+static int gemmepi__has_forms(uint64_t epilogue) {
+  return gemmepi__activation(epilogue) != GEMMEPI_NONE && gemmepi__activation(epilogue) != GEMMEPI_RELU;
+}
+
+/* Of a problem with a formula, and of what that says. */
+static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *problem, const gemmepi__composition *said) {
+  gemmepi__problem composed = *problem;
+  composed.epilogue = said->epilogue;
+  composed.parameter = said->parameter;
+  gemmepi__compose_operand(&composed, GEMMEPI__BIAS, said->bias);
+  gemmepi__compose_operand(&composed, GEMMEPI__AUX, said->aux);
+  gemmepi__compose_operand(&composed, GEMMEPI__RESIDUAL, said->residual);
+  gemmepi__compose_operand(&composed, GEMMEPI__BIAS_GRAD, said->bias_grad);
+  if (said->bias_grad >= 0 && problem->formula->placed.formula->operands[said->bias_grad].accumulate)
+    composed.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD;
+  if (gemmepi__has(&composed, GEMMEPI_AUX) && problem->formula->placed.operands[said->aux].amax) {
+    composed.flags |= GEMMEPI_AMAX_AUX;
+    (void)gemmepi__take_amax(&composed, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
+  }
+  composed.formula = NULL;
+  if (!problem->formula->placed.formula->is_short && gemmepi__has_forms(said->epilogue) && !gemmepi__wants_exact(&composed))
+    composed.flags |= GEMMEPI__IS_EXACT; /* of sums of 16-bit results */
+  gemmepi__list_operands(&composed);
+  return composed;
+}
+
+/* Whether aux is stored where a run may have the residual, which a formula reads first and an epilogue afterwards. */
+static int gemmepi__may_store_over_residual(const gemmepi__problem *composed) {
+  return gemmepi__has(composed, GEMMEPI_AUX) && gemmepi__has(composed, GEMMEPI_RESIDUAL) &&
+     gemmepi__same_layout(composed, &composed->views[GEMMEPI__AUX], &composed->views[GEMMEPI__RESIDUAL]);
+}
+
+/* Why what the formula says is yet no composition, or NULL. */
+static const char *gemmepi__not_composed(const gemmepi__problem *problem, const gemmepi__problem *composed,
+  const gemmepi__composition *said) {
+  if (!gemmepi__may_be_operand(problem, GEMMEPI__BIAS, said->bias) ||
+    !gemmepi__may_be_operand(problem, GEMMEPI__AUX, said->aux) ||
+    !gemmepi__may_be_operand(problem, GEMMEPI__RESIDUAL, said->residual) ||
+    !gemmepi__may_be_operand(problem, GEMMEPI__BIAS_GRAD, said->bias_grad))
+    return "an operand has a type, a scale or an amax that epilogues do not take";
+  if (gemmepi__aux_is_mask(said->epilogue))
+    return "RELU's aux is a mask of bits";
+  if (gemmepi__has(composed, GEMMEPI_BGRAD) && !gemmepi__has(composed, GEMMEPI_BACKWARD) &&
+    gemmepi__activation(said->epilogue) != GEMMEPI_NONE)
+    return "BGRAD goes with BACKWARD or with the activation NONE";
+  if (problem->accumulator == GEMMEPI_I32 && (!gemmepi__activation_has(said->epilogue, GEMMEPI__OF_INTEGERS) ||
+    gemmepi__has(composed, GEMMEPI_BACKWARD | GEMMEPI_BGRAD)))
+    return "its epilogue has no meaning in I32";
+  if (gemmepi__may_store_over_residual(composed))
+    return "what is saved may lie where the residual does, which an epilogue reads later";
+  return NULL;
+}
+
+/* Whether the formula says what an epilogue says, and may be run as that: then *is is 1, and said and composed are filled in. The status
+ is OK unless memory has run out. */
+static gemmepi_status gemmepi__take_composition(const gemmepi_context *context,
+  const gemmepi__problem *problem, gemmepi__composition *said, gemmepi__problem *composed, int *is) {
+  gemmepi_status status;
+  *is = 0;
+  if (gemmepi__half_group_of(problem))
+    return GEMMEPI_OK;
+  status = gemmepi__compose(&context->allocator, problem->formula->placed.formula, said, is);
+  if (status || !*is)
+    return status;
+  *composed = gemmepi__composed_problem(problem, said);
+  *is = !gemmepi__not_composed(problem, composed, said);
+  return GEMMEPI_OK;
+}
+
+/* >>a run */
+
+static void gemmepi__point_composed_operand(gemmepi__arguments *arguments, int operand, int i) {
+  if (i < 0)
+    return;
+  arguments->pointers[operand] = arguments->operands[i];
+  if (operand <= GEMMEPI__RESIDUAL && arguments->operand_scales)
+    memcpy(&arguments->pointers[GEMMEPI__SCALE_OF(operand)], &arguments->operand_scales[i], sizeof(void *));
+  if (operand == GEMMEPI__AUX && arguments->operand_amax)
+    arguments->pointers[GEMMEPI__AMAX_AUX] = arguments->operand_amax[i];
+}
+
+/* A run's arguments as the composition's problem has them. */
+static void gemmepi__point_composed(const gemmepi__composition *said, gemmepi__arguments *arguments) {
+  gemmepi__point_composed_operand(arguments, GEMMEPI__BIAS, said->bias);
+  gemmepi__point_composed_operand(arguments, GEMMEPI__AUX, said->aux);
+  gemmepi__point_composed_operand(arguments, GEMMEPI__RESIDUAL, said->residual);
+  gemmepi__point_composed_operand(arguments, GEMMEPI__BIAS_GRAD, said->bias_grad);
+}
+#endif
+#endif
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
  transposed for our kernels. */
 
@@ -24207,9 +24669,9 @@ static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__probl
 #endif
 }
 #ifndef GEMMEPI_NO_FORMULA
-/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. Either that has the formula inside its kernel
- (parts/inside.h), or it makes alpha A B, in workspace and the accumulator's type, for a pass to go over that adds beta C
- (elementwise/formula_pass.h). */
+/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. That is the plan of an epilogue where the formula
+ says one (parts/composed.h), or has the formula inside its kernel (parts/inside.h), or makes alpha A B, in workspace and the
+ accumulator's type, for a pass to go over that adds beta C (elementwise/formula_pass.h). */
 
 /* >>building */
 
@@ -24325,13 +24787,19 @@ static gemmepi_status gemmepi__build_behind_v(gemmepi__matmul_plan *plan, const 
   return status;
 }
 
-/* Which route a user is told: that of the plan within where the formula is inside or v is PLAIN's, else SPLIT. */
+/* Which route a user is told: that of the plan within as it stands, where that does all or v is PLAIN's, else SPLIT. */
+static gemmepi_route gemmepi__told_formula_route(const gemmepi__matmul_plan *plan) {
+  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+  gemmepi_route route;
+  if (!plan->v)
+    return gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+  route = gemmepi__current_plan(plan->v)->route->id;
+  return step->is_composed || step->is_inside || route == GEMMEPI_ROUTE_PLAIN ? route : GEMMEPI_ROUTE_SPLIT;
+}
+
 static void gemmepi__finish_formula_plan(gemmepi__matmul_plan *plan) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  gemmepi_route route = gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
-  if (plan->v && (step->is_inside || plan->v->route->id == GEMMEPI_ROUTE_PLAIN))
-    route = plan->v->route->id;
-  plan->route = gemmepi__formula_route_of(route);
+  plan->route = gemmepi__formula_route_of(gemmepi__told_formula_route(plan));
   plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
         gemmepi__round_up(step->pass.state_bytes, 256) +
         (plan->v ? plan->v->workspace_size : 0);
@@ -24389,13 +24857,15 @@ static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states
       pointers->operands[i] = states + step->pass.state_offsets[i];
 }
 
-/* The pass, once v is there (run.h); nothing where the formula is inside what makes it. */
+/* The pass, once v is there (run.h); nothing where what makes it does all. */
 static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
   const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
   gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
   gemmepi__formula_pointers pointers;
   gemmepi__formula_run run;
+  if (step->is_composed)
+    return GEMMEPI_OK;
   gemmepi__point_formula(&plan->problem, arguments, &pointers);
   memset(&run, 0, sizeof run);
   run.value = parts.v;
@@ -24429,9 +24899,23 @@ static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_
     details->launches += step->pass.amax[i] != 0;
 }
 
+/* "GELU_TANH|BIAS" */
+static void gemmepi__append_composition(gemmepi__text *text, const gemmepi__problem *composed) {
+  char name[256];
+  gemmepi__text room = gemmepi__text_in(name, sizeof name);
+  gemmepi__append_epilogue(&room, composed->epilogue);
+  gemmepi__append(text, "%s%s", name, composed->flags & GEMMEPI__IS_EXACT ? ", with the exact form of its activation" : "");
+}
+
 static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  if (plan->v && step->is_inside) {
+  if (plan->v && step->is_composed) {
+    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+    gemmepi__append(text, "  the formula is ");
+    gemmepi__append_composition(text, &v->problem);
+    gemmepi__append(text, ":\n");
+    v->route->explain(v, kernel, text);
+  } else if (plan->v && step->is_inside) {
     const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
     gemmepi__append(text, "  the formula is inside the kernel:\n");
     v->route->explain(v, kernel, text);
@@ -24448,6 +24932,8 @@ static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const cha
 /* >>rows beside those of gemmepi__routes: chosen by their plan's v */
 
 static const gemmepi__route gemmepi__formula_routes[] = {
+  {GEMMEPI_ROUTE_LT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+  gemmepi__formula_explain},
   {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
   gemmepi__formula_explain},
   {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
@@ -24651,18 +25137,40 @@ static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemm
   return GEMMEPI_OK;
 }
 
-/* The plan of a problem with a formula: inside a kernel, or v and a pass over it. */
+/* The plan within which is that of an epilogue, where the formula says one and it can be built: then step->is_composed. The status is OK
+ unless memory has run out. */
+static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+  gemmepi__problem composed;
+  int is_composed;
+  gemmepi_status status =
+    gemmepi__take_composition(context, &plan->problem, &step->said, &composed, &is_composed);
+  if (status || !is_composed)
+    return status;
+  status = gemmepi__build_plan(context, &composed, &plan->v);
+  step->is_composed = !status;
+  if (!status || status == GEMMEPI_OUT_OF_MEMORY)
+    return status;
+  gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+    "a formula is not run as the epilogue that it says, which could not be built: %s", gemmepi__error_text);
+  return GEMMEPI_OK;
+}
+
+/* The plan of a problem with a formula: an epilogue's, inside a kernel, or v and a pass over it. */
 static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
   gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
   gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
   gemmepi_status status = gemmepi__check_size_of_v(&v);
   memset(step, 0, sizeof *step);
   if (!status && gemmepi__wants_v(&plan->problem)) {
-    status = gemmepi__try_inside(plan, &v);
-    if (!status && !step->is_inside)
+    status = gemmepi__try_composed(plan);
+    if (!status && !step->is_composed)
+      status = gemmepi__try_inside(plan, &v);
+    if (!status && !step->is_composed && !step->is_inside)
       status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
   }
-  if (!status && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
+  if (!status && !step->is_composed && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
     status = gemmepi__build_behind_v(plan, &v);
   gemmepi__finish_formula_plan(plan);
   return status;
@@ -24731,6 +25239,91 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
   gemmepi__drop_formula(context, &problem);
   return status;
 }
+/* What a one-shot call with a formula is made of, as bytes: the plan that it took the last time is found by them, and no text is parsed.
+ The plan is kept by its problem, too, for calls whose texts differ and mean the same. */
+
+#ifndef GEMMEPI_NO_FORMULA
+enum { GEMMEPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
+
+/* What such keys begin with, as no other does: of products, and of layers forward and backward. */
+enum { GEMMEPI__PRODUCT_BY_TEXT = -4, GEMMEPI__LAYER_BY_TEXT = -5, GEMMEPI__BACKWARD_BY_TEXT = -6 };
+
+typedef struct gemmepi__text_key {
+  size_t size; /* 0: there is none */
+  unsigned char bytes[GEMMEPI__TEXT_KEY_SIZE];
+} gemmepi__text_key;
+
+/* The fields that descs with a formula end in. */
+typedef struct gemmepi__written_formula {
+  const char *text, *value, *result;
+  const gemmepi_operand *operands;
+  int operand_count;
+} gemmepi__written_formula;
+
+/* 0: there is no room. */
+static int gemmepi__add_to_key(gemmepi__text_key *key, const void *bytes, size_t size) {
+  if (size > sizeof key->bytes - key->size)
+    return 0;
+  memcpy(key->bytes + key->size, bytes, size);
+  key->size += size;
+  return 1;
+}
+
+/* NULL is another text than "". */
+static int gemmepi__add_text_to_key(gemmepi__text_key *key, const char *text) {
+  char is_there = text != NULL;
+  return gemmepi__add_to_key(key, &is_there, 1) &&
+     (!text || gemmepi__add_to_key(key, text, strlen(text) + 1));
+}
+
+static int gemmepi__add_operand_to_key(gemmepi__text_key *key, const gemmepi_operand *operand) {
+  gemmepi_operand bare = *operand;
+  bare.name = NULL;
+  return operand->name && !operand->tensor && gemmepi__add_to_key(key, &bare, sizeof bare) &&
+     gemmepi__add_text_to_key(key, operand->name);
+}
+
+/* desc: its bytes ahead of the formula, which have no pointer; where padding differs nothing is found. tag: which call. Of what is
+ wrong in a formula there may be a key, but never a plan. */
+static void gemmepi__make_text_key(gemmepi__text_key *key, int64_t tag, size_t alignment, const void *desc,
+  size_t ahead, const gemmepi__written_formula *formula) {
+  int has_operands = formula->operand_count == 0 || (formula->operands && formula->operand_count > 0 &&
+    formula->operand_count <= GEMMEPI__FORMULA_OPERANDS);
+  int fits = has_operands, i;
+  key->size = 0;
+  fits = fits && gemmepi__add_to_key(key, &tag, sizeof tag) &&
+     gemmepi__add_to_key(key, &alignment, sizeof alignment) && gemmepi__add_to_key(key, desc, ahead) &&
+     gemmepi__add_text_to_key(key, formula->text) && gemmepi__add_text_to_key(key, formula->value) &&
+     gemmepi__add_text_to_key(key, formula->result);
+  for (i = 0; fits && i < formula->operand_count; i++)
+    fits = gemmepi__add_operand_to_key(key, &formula->operands[i]);
+  if (!fits)
+    key->size = 0;
+}
+
+/* Of a desc of either type. */
+#define GEMMEPI__MAKE_TEXT_KEY(key, tag, alignment, desc, type) \
+  do { \
+    gemmepi__written_formula written; \
+    written.text = (desc)->formula, written.value = (desc)->formula_value, \
+    written.result = (desc)->formula_result; \
+    written.operands = (desc)->operands, written.operand_count = (desc)->operand_count; \
+    gemmepi__make_text_key(key, tag, alignment, desc, offsetof(type, formula), &written); \
+  } while (0)
+
+/* The plan with a reference for the caller to release, or NULL. */
+static gemmepi_plan *gemmepi__find_by_text(gemmepi_context *context, const gemmepi__text_key *key) {
+  return key->size ? gemmepi__find_kept(context, key->bytes, key->size) : NULL;
+}
+
+/* Keeps a plan that the caller has a reference of, which stays the caller's. */
+static void gemmepi__keep_by_text(gemmepi_context *context, const gemmepi__text_key *key, gemmepi_plan *plan) {
+  if (!key->size)
+    return;
+  gemmepi__add(&plan->references, 1);
+  gemmepi__release_plan(gemmepi__keep(context, key->bytes, key->size, plan));
+}
+#endif
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
@@ -24762,7 +25355,9 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const
     memset(&args, 0, sizeof args);
     args.workspace = parts.rest;
     args.workspace_size = plan->v->workspace_size;
-    if (step->is_inside) {
+    if (step->is_composed) {
+      gemmepi__point_composed(&step->said, &own);
+    } else if (step->is_inside) {
       gemmepi__point_formula(&plan->problem, arguments, &pointers);
       gemmepi__point_states(plan, parts.states, &pointers);
       own.operands = pointers.operands;
@@ -25029,21 +25624,48 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
   return GEMMEPI_OK;
 }
 
+/* Likewise for a desc. */
+static gemmepi_status gemmepi__plan_of_desc(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+  size_t alignment, gemmepi__matmul_plan **result) {
+  gemmepi__problem problem;
+  gemmepi_status status = gemmepi__take_problem(context, desc, alignment, &problem);
+  if (status)
+    return status;
+  status = gemmepi__get_plan(context, &problem, result);
+  gemmepi__drop_formula(context, &problem); /* the plan has it */
+  return status;
+}
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__plan_of_call(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+  size_t alignment, gemmepi__matmul_plan **result) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__text_key key;
+  gemmepi_status status;
+  if (desc && desc->formula) {
+    GEMMEPI__MAKE_TEXT_KEY(&key, GEMMEPI__PRODUCT_BY_TEXT, alignment, desc, gemmepi_matmul_desc);
+    *result = (gemmepi__matmul_plan *)gemmepi__find_by_text(context, &key);
+    if (*result)
+      return GEMMEPI_OK;
+    status = gemmepi__plan_of_desc(context, desc, alignment, result);
+    if (!status)
+      gemmepi__keep_by_text(context, &key, &(*result)->base);
+    return status;
+  }
+#endif
+  return gemmepi__plan_of_desc(context, desc, alignment, result);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
   const gemmepi_matmul_args *args, gemmepi_stream stream) {
-  gemmepi__problem problem;
   gemmepi__matmul_plan *plan;
   gemmepi_status status;
   if (!context || !args)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_problem(
-    context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)), &problem);
-  if (status)
-    return status;
-  status = gemmepi__get_plan(context, &problem, &plan);
-  gemmepi__drop_formula(context, &problem); /* the plan has it */
+  status = gemmepi__plan_of_call(
+    context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)), &plan);
   if (status)
     return status;
   if (!args->workspace)
@@ -25058,12 +25680,21 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
+/* With a formula what runs it now. */
+static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->v)
+    return gemmepi__told_formula_route(plan);
+#endif
+  return plan->route->id;
+}
+
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
   plan = gemmepi__current_plan(plan);
   memset(details, 0, sizeof *details);
   details->kind = GEMMEPI_PLAN_MATMUL;
-  details->route = plan->route->id;
-  details->route_name = gemmepi__route_names[plan->route->id];
+  details->route = gemmepi__told_route(plan);
+  details->route_name = gemmepi__route_names[details->route];
   plan->route->describe(plan, details);
   if (plan->problem.exchanged) {
     int tile_m = details->tile_m;
@@ -25204,11 +25835,15 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
   const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+  if (v->tuned_microseconds > 0)
+    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
+  if (step->is_composed) {
+    gemmepi__explain_others(text, v);
+    return;
+  }
   if (!step->is_inside)
     gemmepi__append(text, "  not inside a kernel: %s\n", step->not_inside);
   gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
-  if (v->tuned_microseconds > 0)
-    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
   gemmepi__explain_candidates(text, v);
 }
 #endif
@@ -27631,10 +28266,47 @@ static size_t gemmepi__alignment_of_layer(const gemmepi_linear_desc *desc, const
   return (size_t)(bits & (~bits + 1));
 }
 
-static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
+/* The plan with a reference for the caller to release. */
+static gemmepi_status gemmepi__layer_of_desc(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  int backward, size_t alignment, gemmepi_plan **kept) {
   gemmepi__layer_task task;
   gemmepi__problem formula;
+  gemmepi__linear_plan *layer;
+  gemmepi_status status = gemmepi__take_layer(context, desc, backward, alignment, &task, &formula);
+  if (status)
+    return status;
+  *kept = gemmepi__find_kept(context, &task, sizeof task);
+  if (!*kept) {
+    status = gemmepi__build_layer(context, &task, &formula, &layer);
+    *kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
+  }
+  gemmepi__drop_formula(context, &formula); /* the plan has it */
+  return status;
+}
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__layer_of_call(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  int backward, size_t alignment, gemmepi_plan **kept) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__text_key key;
+  gemmepi_status status;
+  if (desc && desc->formula) {
+    GEMMEPI__MAKE_TEXT_KEY(&key, backward ? GEMMEPI__BACKWARD_BY_TEXT : GEMMEPI__LAYER_BY_TEXT, alignment,
+      desc, gemmepi_linear_desc);
+    *kept = gemmepi__find_by_text(context, &key);
+    if (*kept)
+      return GEMMEPI_OK;
+    status = gemmepi__layer_of_desc(context, desc, backward, alignment, kept);
+    if (!status)
+      gemmepi__keep_by_text(context, &key, *kept);
+    return status;
+  }
+#endif
+  return gemmepi__layer_of_desc(context, desc, backward, alignment, kept);
+}
+
+static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
   gemmepi__linear_plan *layer;
   gemmepi_plan *kept;
   gemmepi_status status;
@@ -27642,16 +28314,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_layer(context, desc, backward,
-    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)), &task, &formula);
-  if (status)
-    return status;
-  kept = gemmepi__find_kept(context, &task, sizeof task);
-  if (!kept) {
-    status = gemmepi__build_layer(context, &task, &formula, &layer);
-    kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
-  }
-  gemmepi__drop_formula(context, &formula); /* the plan has it */
+  status = gemmepi__layer_of_call(context, desc, backward,
+    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)), &kept);
   if (status)
     return status;
   layer = (gemmepi__linear_plan *)kept;

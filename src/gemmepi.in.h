@@ -38,6 +38,7 @@
 #include "formula/print.h"
 #include "formula/derive.h"
 #include "formula/formula.h"
+#include "formula/compose.h"
 #include "formula/placed.h"
 #include "formula/key.h"
 #include "formula/emit.h"
@@ -117,6 +118,9 @@
 #include "product/parts/bias_grad.h"
 #include "product/parts/inside.h"
 #include "product/parts/pass.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "product/parts/composed.h"
+#endif
 #include "product/parts/operand_copy.h"
 #include "product/candidate.h"
 #include "product/matmul_plan.h"
@@ -137,6 +141,7 @@
 #include "product/formula_plan.h"
 #endif
 #include "product/plan.h"
+#include "product/text_key.h"
 #include "product/run.h"
 #include "product/explain.h"
 #ifndef GEMMEPI_NO_LINEAR

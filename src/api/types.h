@@ -355,7 +355,7 @@ typedef struct gemmepi_matmul_desc {
     size_t alignment;
 
     /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
-       bias and bias_grad are 0 then, and ACCUMULATE is refused. NULL: none */
+       bias and bias_grad are 0 then, and ACCUMULATE is refused. What says the same as an epilogue is run as that on a GPU. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
     int operand_count;

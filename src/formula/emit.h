@@ -169,7 +169,7 @@ static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node
 static void gemmepi__emit_quotient(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
     gemmepi__emit_argument(e, node->args[0], member, GEMMEPI__AS_NUMBER);
     gemmepi__append(e->out, " * ");
-    gemmepi__emit_number(e, 1 / (double)(float)e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
+    gemmepi__emit_number(e, 1 / e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
 }
 
 static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {

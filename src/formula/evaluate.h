@@ -155,6 +155,9 @@ static double gemmepi__short_units(uint32_t code, int is_derivative, double size
     return size < 2 ? 18 : size < 5 ? 100 : size < 10 ? 170 : 4096;
 }
 
+/* The largest slope of the GELUs: their forms for products, which cuBLASLt's is one of, are held to the error of v by it, wherever v is. */
+#define GEMMEPI__GELU_SLOPE 1.13
+
 /* f moves by |f'| within the bounds, and, of those that have a least value, by what lies between: |f''| is 2 (1 + |p|) at most. */
 static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *p, const gemmepi__node *node,
                                                       gemmepi__estimate x, gemmepi__estimate parameter) {
@@ -179,6 +182,8 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
         units = gemmepi__short_units(code, is_derivative, size);
     if (p->is_short && code == GEMMEPI_GELU_ERF && !is_derivative)
         moved += 8 * p->unit * size;
+    if (p->is_short && !is_derivative && (code == GEMMEPI_GELU_ERF || code == GEMMEPI_GELU_TANH))
+        moved = gemmepi__larger(moved, GEMMEPI__GELU_SLOPE * x.bound);
     if (p->is_short && !is_derivative && x.value < 0 &&
         (code == GEMMEPI_SILU || code == GEMMEPI_GELU_TANH || code == GEMMEPI_QUICK_GELU ||
          code == GEMMEPI_GELU_ERF))
@@ -335,7 +340,7 @@ static gemmepi__estimate gemmepi__estimate_arithmetic(const gemmepi__precision *
         value, moved + gemmepi__rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
 }
 
-/* x times the reciprocal of a number, which is rounded, too. */
+/* x times the reciprocal of a number, which is rounded, too, as the number itself is not. */
 static gemmepi__estimate gemmepi__estimate_quotient(const gemmepi__precision *p, gemmepi__estimate x,
                                                     double number) {
     double value = x.value / number;

@@ -97,16 +97,16 @@ template <class Part, int N> __device__ inline Part part_of_lane(const Acc (&x)[
                 part.add(x[i], columns[i]);
         return part;
     } else if constexpr (SAME<Part, Sum_of_lane>) {
-        return {sum_of_pairs(x)};
+        return {of_pairs<Added>(x)};
     } else if constexpr (SAME<Part, Max<Acc>>) {
-        return {largest_of_pairs(x)};
+        return {of_pairs<Larger>(x)};
     } else {
-        Part part = {largest_of_pairs(x), 0};
+        Part part = {of_pairs<Larger>(x), 0};
         Acc powers[N];
 #pragma unroll
         for (int i = 0; i < N; i++)
             powers[i] = exponential_below(x[i] - part.shift());
-        part.sum = sum_of_pairs(powers);
+        part.sum = of_pairs<Added>(powers);
         return part;
     }
 }

@@ -50,25 +50,27 @@ template <class S> __device__ inline void join_lanes(S &state, u32 lanes) {
         state.join(from_lane(state, (int)step));
 }
 
+// What becomes of two numbers.
+struct Added {
+    template <class A> __device__ static A of(A x, A y) {
+        return x + y;
+    }
+};
+struct Larger {
+    template <class A> __device__ static A of(A x, A y) {
+        return larger_or_nan(x, y);
+    }
+};
+
 // Of numbers, a power of two of them, two and two, so that each step waits for few others.
-template <class A, int N> __device__ inline A sum_of_pairs(const A (&x)[N]) {
+template <class Joined, class A, int N> __device__ inline A of_pairs(const A (&x)[N]) {
     A left[N];
     memcpy(left, x, sizeof left);
 #pragma unroll
     for (int half = N / 2; half > 0; half /= 2)
 #pragma unroll
         for (int i = 0; i < half; i++)
-            left[i] += left[i + half];
-    return left[0];
-}
-template <class A, int N> __device__ inline A largest_of_pairs(const A (&x)[N]) {
-    A left[N];
-    memcpy(left, x, sizeof left);
-#pragma unroll
-    for (int half = N / 2; half > 0; half /= 2)
-#pragma unroll
-        for (int i = 0; i < half; i++)
-            left[i] = larger_or_nan(left[i], left[i + half]);
+            left[i] = Joined::of(left[i], left[i + half]);
     return left[0];
 }
 
@@ -89,7 +91,7 @@ template <class A> struct Sum {
 #pragma unroll
         for (int i = 0; i < N; i++)
             there[i] = i < valid ? x[i] : A(0);
-        at += (double)sum_of_pairs(there);
+        at += (double)of_pairs<Added>(there);
     }
     __device__ double result() const {
         return at;
@@ -112,7 +114,7 @@ template <class A> struct Max {
 #pragma unroll
         for (int i = 0; i < N; i++)
             there[i] = i < valid ? x[i] : below_all<A>();
-        join({largest_of_pairs(there)});
+        join({of_pairs<Larger>(there)});
     }
     __device__ double result() const {
         return (double)at;
@@ -145,7 +147,7 @@ template <class A> struct Logsumexp {
 #pragma unroll
         for (int i = 0; i < N; i++)
             there[i] = i < valid ? exponential_below(x[i] - run.shift()) : A(0);
-        run.sum = sum_of_pairs(there);
+        run.sum = of_pairs<Added>(there);
         join(run);
     }
     __device__ double result() const {

@@ -166,22 +166,39 @@ template <class Type> __device__ inline Read<Type> read_as(Type x) {
         return to_acc<T>(x);
 }
 
+// As read, of both members of a run or one.
+template <int Members, class Type>
+__device__ inline void read_runs(const Words<Type, UNITS> (&runs)[Members], Read<Type> (&x)[Members][UNITS]) {
+#pragma unroll
+    for (int piece = 0; piece < Members; piece++)
+        if constexpr (IS_WHOLE<Type>) {
+            Run<Type, UNITS> run = run_of(runs[piece]);
+#pragma unroll
+            for (int i = 0; i < UNITS; i++)
+                x[piece][i] = run.at[i];
+        } else {
+            words_to_acc(runs[piece], x[piece]);
+        }
+}
+
+// A member that is there or not.
+struct Nothing {};
+template <bool Exists, class X> struct Held {
+    typedef X type;
+};
+template <class X> struct Held<false, X> {
+    typedef Nothing type;
+};
+template <int Members, class Type> struct Runs {
+    Words<Type, UNITS> at[Members];
+};
+
 // An input in a thread: what is the same for all rows, and what a row has.
 template <int Number, int Kind, int Members, class Type, int Periods> struct Input {
     static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, HAS_COLUMNS = Kind == kind::FULL || Kind == kind::PER_COLUMN;
-    struct Nothing {};
-    template <bool Exists, class X> struct If {
-        typedef X type;
-    };
-    template <class X> struct If<false, X> {
-        typedef Nothing type;
-    };
-    struct Runs {
-        Words<Type, UNITS> at[Members];
-    };
-    typename If<HAS_COLUMNS, Runs>::type runs;
-    typename If<!HAS_COLUMNS, Read<Type>>::type one;
-    typename If<IS_SCALED, float>::type factor;
+    typename Held<HAS_COLUMNS, Runs<Members, Type>>::type runs;
+    typename Held<!HAS_COLUMNS, Read<Type>>::type one;
+    typename Held<IS_SCALED, float>::type factor;
 
     __device__ void load_line(const gemmepi__formula_pass_params &p, const Place &place, long long row) {
         const gemmepi__formula_place &operand = p.places[Number];
@@ -217,16 +234,7 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
     __device__ void take(Read<Type> (&x)[Members][UNITS]) const {
         if constexpr (HAS_COLUMNS) {
             Read<Type> values[Members][UNITS];
-#pragma unroll
-            for (int piece = 0; piece < Members; piece++)
-                if constexpr (IS_WHOLE<Type>) {
-                    Run<Type, UNITS> run = run_of(runs.at[piece]);
-#pragma unroll
-                    for (int i = 0; i < UNITS; i++)
-                        values[piece][i] = run.at[i];
-                } else {
-                    words_to_acc(runs.at[piece], values[piece]);
-                }
+            read_runs(runs.at, values);
 #pragma unroll
             for (int i = 0; i < Members * UNITS; i++) {
                 int at = place_of<Members>(i / UNITS, i % UNITS);

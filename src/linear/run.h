@@ -303,11 +303,48 @@ static size_t gemmepi__alignment_of_layer(const gemmepi_linear_desc *desc, const
     return (size_t)(bits & (~bits + 1));
 }
 
+/* The plan with a reference for the caller to release. */
+static gemmepi_status gemmepi__layer_of_desc(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                             int backward, size_t alignment, gemmepi_plan **kept) {
+    gemmepi__layer_task task;
+    gemmepi__problem formula;
+    gemmepi__linear_plan *layer;
+    gemmepi_status status = gemmepi__take_layer(context, desc, backward, alignment, &task, &formula);
+    if (status)
+        return status;
+    *kept = gemmepi__find_kept(context, &task, sizeof task);
+    if (!*kept) {
+        status = gemmepi__build_layer(context, &task, &formula, &layer);
+        *kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
+    }
+    gemmepi__drop_formula(context, &formula); /* the plan has it */
+    return status;
+}
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__layer_of_call(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                             int backward, size_t alignment, gemmepi_plan **kept) {
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__text_key key;
+    gemmepi_status status;
+    if (desc && desc->formula) {
+        GEMMEPI__MAKE_TEXT_KEY(&key, backward ? GEMMEPI__BACKWARD_BY_TEXT : GEMMEPI__LAYER_BY_TEXT, alignment,
+                               desc, gemmepi_linear_desc);
+        *kept = gemmepi__find_by_text(context, &key);
+        if (*kept)
+            return GEMMEPI_OK;
+        status = gemmepi__layer_of_desc(context, desc, backward, alignment, kept);
+        if (!status)
+            gemmepi__keep_by_text(context, &key, *kept);
+        return status;
+    }
+#endif
+    return gemmepi__layer_of_desc(context, desc, backward, alignment, kept);
+}
+
 static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                           const gemmepi_linear_args *args, int backward,
                                           gemmepi_stream stream) {
-    gemmepi__layer_task task;
-    gemmepi__problem formula;
     gemmepi__linear_plan *layer;
     gemmepi_plan *kept;
     gemmepi_status status;
@@ -315,18 +352,10 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__take_layer(
+    status = gemmepi__layer_of_call(
         context, desc, backward,
         gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)),
-        &task, &formula);
-    if (status)
-        return status;
-    kept = gemmepi__find_kept(context, &task, sizeof task);
-    if (!kept) {
-        status = gemmepi__build_layer(context, &task, &formula, &layer);
-        kept = status ? NULL : gemmepi__keep(context, &task, sizeof task, &layer->base);
-    }
-    gemmepi__drop_formula(context, &formula); /* the plan has it */
+        &kept);
     if (status)
         return status;
     layer = (gemmepi__linear_plan *)kept;

@@ -7,12 +7,21 @@
 #include "../formula/key.h"
 #endif
 
+/* With a formula what runs it now. */
+static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->v)
+        return gemmepi__told_formula_route(plan);
+#endif
+    return plan->route->id;
+}
+
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
     plan = gemmepi__current_plan(plan);
     memset(details, 0, sizeof *details);
     details->kind = GEMMEPI_PLAN_MATMUL;
-    details->route = plan->route->id;
-    details->route_name = gemmepi__route_names[plan->route->id];
+    details->route = gemmepi__told_route(plan);
+    details->route_name = gemmepi__route_names[details->route];
     plan->route->describe(plan, details);
     if (plan->problem.exchanged) {
         int tile_m = details->tile_m;
@@ -164,11 +173,15 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
     const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+    if (v->tuned_microseconds > 0)
+        gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
+    if (step->is_composed) {
+        gemmepi__explain_others(text, v);
+        return;
+    }
     if (!step->is_inside)
         gemmepi__append(text, "  not inside a kernel: %s\n", step->not_inside);
     gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
-    if (v->tuned_microseconds > 0)
-        gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
     gemmepi__explain_candidates(text, v);
 }
 #endif

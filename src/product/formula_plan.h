@@ -1,11 +1,12 @@
-/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. Either that has the formula inside its kernel
-   (parts/inside.h), or it makes alpha A B, in workspace and the accumulator's type, for a pass to go over that adds beta C
-   (elementwise/formula_pass.h). */
+/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. That is the plan of an epilogue where the formula
+   says one (parts/composed.h), or has the formula inside its kernel (parts/inside.h), or makes alpha A B, in workspace and the
+   accumulator's type, for a pass to go over that adds beta C (elementwise/formula_pass.h). */
 #ifndef GEMMEPI_PRODUCT_FORMULA_PLAN_H
 #define GEMMEPI_PRODUCT_FORMULA_PLAN_H
 
 #include "choose.h"
 #include "../elementwise/formula_pass.h"
+#include "parts/composed.h"
 
 /* >>building */
 
@@ -123,13 +124,19 @@ static gemmepi_status gemmepi__build_behind_v(gemmepi__matmul_plan *plan, const 
     return status;
 }
 
-/* Which route a user is told: that of the plan within where the formula is inside or v is PLAIN's, else SPLIT. */
+/* Which route a user is told: that of the plan within as it stands, where that does all or v is PLAIN's, else SPLIT. */
+static gemmepi_route gemmepi__told_formula_route(const gemmepi__matmul_plan *plan) {
+    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
+    gemmepi_route route;
+    if (!plan->v)
+        return gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+    route = gemmepi__current_plan(plan->v)->route->id;
+    return step->is_composed || step->is_inside || route == GEMMEPI_ROUTE_PLAIN ? route : GEMMEPI_ROUTE_SPLIT;
+}
+
 static void gemmepi__finish_formula_plan(gemmepi__matmul_plan *plan) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-    gemmepi_route route = gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
-    if (plan->v && (step->is_inside || plan->v->route->id == GEMMEPI_ROUTE_PLAIN))
-        route = plan->v->route->id;
-    plan->route = gemmepi__formula_route_of(route);
+    plan->route = gemmepi__formula_route_of(gemmepi__told_formula_route(plan));
     plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
                            gemmepi__round_up(step->pass.state_bytes, 256) +
                            (plan->v ? plan->v->workspace_size : 0);
@@ -188,7 +195,7 @@ static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states
             pointers->operands[i] = states + step->pass.state_offsets[i];
 }
 
-/* The pass, once v is there (run.h); nothing where the formula is inside what makes it. */
+/* The pass, once v is there (run.h); nothing where what makes it does all. */
 static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
                                                 const gemmepi__arguments *arguments, char *workspace,
                                                 gemmepi_stream stream) {
@@ -196,6 +203,8 @@ static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan
     gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
     gemmepi__formula_pointers pointers;
     gemmepi__formula_run run;
+    if (step->is_composed)
+        return GEMMEPI_OK;
     gemmepi__point_formula(&plan->problem, arguments, &pointers);
     memset(&run, 0, sizeof run);
     run.value = parts.v;
@@ -230,10 +239,25 @@ static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_
         details->launches += step->pass.amax[i] != 0;
 }
 
+/* "GELU_TANH|BIAS" */
+static void gemmepi__append_composition(gemmepi__text *text, const gemmepi__problem *composed) {
+    char name[256];
+    gemmepi__text room = gemmepi__text_in(name, sizeof name);
+    gemmepi__append_epilogue(&room, composed->epilogue);
+    gemmepi__append(text, "%s%s", name,
+                    composed->flags & GEMMEPI__IS_EXACT ? ", with the exact form of its activation" : "");
+}
+
 static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel,
                                      gemmepi__text *text) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-    if (plan->v && step->is_inside) {
+    if (plan->v && step->is_composed) {
+        const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
+        gemmepi__append(text, "  the formula is ");
+        gemmepi__append_composition(text, &v->problem);
+        gemmepi__append(text, ":\n");
+        v->route->explain(v, kernel, text);
+    } else if (plan->v && step->is_inside) {
         const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
         gemmepi__append(text, "  the formula is inside the kernel:\n");
         v->route->explain(v, kernel, text);
@@ -252,6 +276,8 @@ static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const cha
 /* >>rows beside those of gemmepi__routes: chosen by their plan's v */
 
 static const gemmepi__route gemmepi__formula_routes[] = {
+    {GEMMEPI_ROUTE_LT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
+     gemmepi__formula_explain},
     {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
      gemmepi__formula_explain},
     {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,

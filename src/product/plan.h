@@ -198,18 +198,41 @@ static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemm
     return GEMMEPI_OK;
 }
 
-/* The plan of a problem with a formula: inside a kernel, or v and a pass over it. */
+/* The plan within which is that of an epilogue, where the formula says one and it can be built: then step->is_composed. The status is OK
+   unless memory has run out. */
+static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+    gemmepi__problem composed;
+    int is_composed;
+    gemmepi_status status =
+        gemmepi__take_composition(context, &plan->problem, &step->said, &composed, &is_composed);
+    if (status || !is_composed)
+        return status;
+    status = gemmepi__build_plan(context, &composed, &plan->v);
+    step->is_composed = !status;
+    if (!status || status == GEMMEPI_OUT_OF_MEMORY)
+        return status;
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
+                 "a formula is not run as the epilogue that it says, which could not be built: %s",
+                 gemmepi__error_text);
+    return GEMMEPI_OK;
+}
+
+/* The plan of a problem with a formula: an epilogue's, inside a kernel, or v and a pass over it. */
 static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
     gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
     gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
     gemmepi_status status = gemmepi__check_size_of_v(&v);
     memset(step, 0, sizeof *step);
     if (!status && gemmepi__wants_v(&plan->problem)) {
-        status = gemmepi__try_inside(plan, &v);
-        if (!status && !step->is_inside)
+        status = gemmepi__try_composed(plan);
+        if (!status && !step->is_composed)
+            status = gemmepi__try_inside(plan, &v);
+        if (!status && !step->is_composed && !step->is_inside)
             status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
     }
-    if (!status && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
+    if (!status && !step->is_composed && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
         status = gemmepi__build_behind_v(plan, &v);
     gemmepi__finish_formula_plan(plan);
     return status;

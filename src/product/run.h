@@ -8,6 +8,7 @@
 #include "plan.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "../problem/formula_arguments.h"
+#include "text_key.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/formula.h"
 #endif
@@ -38,7 +39,9 @@ static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
         memset(&args, 0, sizeof args);
         args.workspace = parts.rest;
         args.workspace_size = plan->v->workspace_size;
-        if (step->is_inside) {
+        if (step->is_composed) {
+            gemmepi__point_composed(&step->said, &own);
+        } else if (step->is_inside) {
             gemmepi__point_formula(&plan->problem, arguments, &pointers);
             gemmepi__point_states(plan, parts.states, &pointers);
             own.operands = pointers.operands;
@@ -316,22 +319,49 @@ static gemmepi_status gemmepi__get_plan(gemmepi_context *context, const gemmepi_
     return GEMMEPI_OK;
 }
 
+/* Likewise for a desc. */
+static gemmepi_status gemmepi__plan_of_desc(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                            size_t alignment, gemmepi__matmul_plan **result) {
+    gemmepi__problem problem;
+    gemmepi_status status = gemmepi__take_problem(context, desc, alignment, &problem);
+    if (status)
+        return status;
+    status = gemmepi__get_plan(context, &problem, result);
+    gemmepi__drop_formula(context, &problem); /* the plan has it */
+    return status;
+}
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__plan_of_call(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                            size_t alignment, gemmepi__matmul_plan **result) {
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__text_key key;
+    gemmepi_status status;
+    if (desc && desc->formula) {
+        GEMMEPI__MAKE_TEXT_KEY(&key, GEMMEPI__PRODUCT_BY_TEXT, alignment, desc, gemmepi_matmul_desc);
+        *result = (gemmepi__matmul_plan *)gemmepi__find_by_text(context, &key);
+        if (*result)
+            return GEMMEPI_OK;
+        status = gemmepi__plan_of_desc(context, desc, alignment, result);
+        if (!status)
+            gemmepi__keep_by_text(context, &key, &(*result)->base);
+        return status;
+    }
+#endif
+    return gemmepi__plan_of_desc(context, desc, alignment, result);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream) {
-    gemmepi__problem problem;
     gemmepi__matmul_plan *plan;
     gemmepi_status status;
     if (!context || !args)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__take_problem(
+    status = gemmepi__plan_of_call(
         context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)),
-        &problem);
-    if (status)
-        return status;
-    status = gemmepi__get_plan(context, &problem, &plan);
-    gemmepi__drop_formula(context, &problem); /* the plan has it */
+        &plan);
     if (status)
         return status;
     if (!args->workspace)

@@ -32,8 +32,10 @@ sample() {
 TEST_SHARE=16 90 products/formula
 TEST_SHARE=99 80 products/formula
 90 gpu/invariant small
+90 gpu/formula_invariant small
 80 gpu/invariant small
 90 products/fuzz 24 1
+90 products/composed 24 1
 90 linear/fuzz 10 1
 90 elementwise/fuzz 60 1
 90 elementwise/formula 1 1

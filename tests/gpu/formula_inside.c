@@ -93,6 +93,10 @@ static const formula_case cases[] = {
      "best:row:i32:out s:row:f32:out", GEMMEPI_F32, 1e-5},
     {"d = left(v) * right(v); s = row_sum(left(v) + right(v)); t = row_logsumexp(right(v))",
      "s:row:f32:out t:row:f32:out", GEMMEPI_BF16, 1e-5},
+    {"x = v + bias; d = left(x, 64) * silu(right(x, 64)) + r", "bias:column r:full:half", GEMMEPI_E4M3, 1e-3},
+    {"x = left(v, 128); y = right(v, 128); d = pair(x * c - y * s, y * c + x * s, 128)",
+     "c:full:half s:full:half", GEMMEPI_E4M3, 1e-5},
+    {"d = silu(v + bias) * up", "bias:column up:full", GEMMEPI_E4M3, 1e-3},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };
@@ -112,8 +116,10 @@ typedef struct world {
     const formula_case *c;
     int64_t m, n, k;
     int batch, gap, unit; /* lines are longer by gap, and a multiple of unit */
-    table a, b, d, operands[MOST];
-    int count, b_rows; /* b_rows: b is transposed */
+    table a, b, d, c_matrix, scale, amax, operands[MOST]; /* scale and amax: of a D in E4M3 */
+    int count, b_rows;                                    /* b_rows: b is transposed */
+    int adds_c;                                           /* v is 3/4 of the product, less 2 C */
+    uint64_t flags;
     double number;
     rng random;
 } world;
@@ -217,6 +223,20 @@ static void make_operands(world *w) {
     }
 }
 
+/* The scale of D, 1/2, and where its largest number goes. */
+static void make_numbers(world *w) {
+    static const float half = 0.5f;
+    w->scale.o.kind = w->amax.o.kind = GEMMEPI_SCALAR;
+    w->scale.o.dtype = w->amax.o.dtype = GEMMEPI_F32;
+    w->amax.o.output = 1;
+    snprintf(w->amax.name, sizeof w->amax.name, "amax");
+    make_table(w, &w->scale, 1, 1);
+    make_table(w, &w->amax, 1, 1);
+    memcpy(w->scale.on_host, &half, sizeof half);
+    CHECK(gemmepi_upload(device.context, w->scale.there, &half, sizeof half, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+}
+
 static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd,
                        int b_rows) {
     int group = group_of(c);
@@ -231,8 +251,9 @@ static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, in
     w->m = m, w->n = n, w->k = k, w->batch = 2, w->b_rows = b_rows, w->gap = odd ? 1 : 8, w->unit = 1;
     w->number = 3;
     w->a.o.dtype = w->b.o.dtype = is_tf32(w) ? GEMMEPI_F32 : odd ? GEMMEPI_F16 : GEMMEPI_BF16;
-    w->a.o.kind = w->b.o.kind = w->d.o.kind = GEMMEPI_FULL;
+    w->a.o.kind = w->b.o.kind = w->d.o.kind = w->c_matrix.o.kind = GEMMEPI_FULL;
     w->d.o.dtype = c->d;
+    w->c_matrix.o.dtype = GEMMEPI_BF16;
     w->d.o.output = 1;
     snprintf(w->d.name, sizeof w->d.name, "d");
     make_operands(w);
@@ -240,6 +261,8 @@ static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, in
     w->unit = 8; /* TMA wants it */
     make_table(w, &w->a, m, k);
     make_table(w, &w->b, b_rows ? n : k, b_rows ? k : n);
+    make_table(w, &w->c_matrix, m, n);
+    make_numbers(w);
 }
 
 static gemmepi_matrix matrix_of(const table *t) {
@@ -250,6 +273,8 @@ static gemmepi_matrix matrix_of(const table *t) {
     matrix.batch_stride = t->stride;
     return matrix;
 }
+
+static const double factors[2] = {0.75, -2};
 
 /* The world's call, for the host or the GPU; pointers holds MOST. */
 static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **pointers,
@@ -264,6 +289,18 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
         desc->compute = GEMMEPI_COMPUTE_TF32;
     if (has_d(w->c))
         desc->d = matrix_of(&w->d);
+    desc->flags = w->flags;
+    if (w->c->d == GEMMEPI_E4M3) {
+        desc->d.scale.mode = GEMMEPI_SCALE_TENSOR;
+        desc->flags |= GEMMEPI_AMAX_D;
+        args->scale_d = (const float *)(const void *)(on_gpu ? w->scale.there : (char *)w->scale.on_host);
+        args->amax_d = on_gpu ? w->amax.there : (char *)w->amax.on_host;
+    }
+    if (w->adds_c) {
+        desc->c = matrix_of(&w->c_matrix);
+        args->c = on_gpu ? w->c_matrix.there : (char *)w->c_matrix.on_host;
+        args->alpha = &factors[0], args->beta = &factors[1];
+    }
     desc->formula = w->c->formula;
     for (i = 0; i < w->count; i++) {
         table *t = &w->operands[i];
@@ -283,7 +320,9 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
 }
 
 static void check_table(const world *w, table *t, const char *kernel) {
-    double unit = t->o.dtype == GEMMEPI_F32 ? 0 : 0.0078125; /* two roundings of BF16 */
+    /* two roundings, of E4M3 in its subnormal numbers, too */
+    double unit = t->o.dtype == GEMMEPI_F32 ? 0 : t->o.dtype == GEMMEPI_E4M3 ? 0.125 : 0.0078125;
+    double least = t->o.dtype == GEMMEPI_E4M3 ? 0.00390625 : 0;
     int64_t item, line, i;
     int wrong = 0;
     CHECK(gemmepi_download(device.context, t->from_gpu, t->there, t->bytes, NULL) == GEMMEPI_OK, "%s",
@@ -293,10 +332,11 @@ static void check_table(const world *w, table *t, const char *kernel) {
             for (i = 0; i < t->ld && wrong < 3; i++) {
                 int64_t at = item * t->stride + line * t->ld + i;
                 double x = as_read(t, t->on_host, at), y = as_read(t, t->from_gpu, at);
-                int is_right = i >= t->length ? memcmp(t->on_host + (size_t)at * size_of(t->o.dtype),
-                                                       t->from_gpu + (size_t)at * size_of(t->o.dtype),
-                                                       size_of(t->o.dtype)) == 0
-                                              : fabs(x - y) <= w->c->slack * (1 + fabs(x)) + unit * fabs(x);
+                int is_right =
+                    i >= t->length
+                        ? memcmp(t->on_host + (size_t)at * size_of(t->o.dtype),
+                                 t->from_gpu + (size_t)at * size_of(t->o.dtype), size_of(t->o.dtype)) == 0
+                        : fabs(x - y) <= w->c->slack * (1 + fabs(x)) + unit * fabs(x) + least;
                 wrong += !is_right;
                 CHECK(is_right, "%s by %s: %s[%d][%d][%d] is %g, on the host %g (%d x %d x %d)",
                       w->c->formula, kernel, t->name, (int)item, (int)line, (int)i, y, x, (int)w->m,
@@ -335,7 +375,9 @@ static gemmepi_status force(gemmepi_plan *plan, const gemmepi__candidate *candid
 
 static int runs;
 
-static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int odd) {
+/* odd: with odd strides, in F16, by a kernel for alpha 1 and no C; else by one that has both, where adds_c says so. */
+static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int odd, int adds_c,
+                     uint64_t flags) {
     gemmepi__candidate candidate = candidate_of(cut);
     gemmepi_operand operands[MOST];
     void *pointers[MOST];
@@ -349,6 +391,7 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     int i;
     make_world(&w, c, m, n, candidate.parts > 1 || cut < SM90_CUTS ? 1088 : 160, odd, (cut ^ odd) & 1);
     candidate.applied = odd;
+    w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
     CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(!gemmepi__not_inside(&((gemmepi__matmul_plan *)plan)->problem), "%s: %s", c->formula,
@@ -365,6 +408,8 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
         describe(&w, 0, operands, pointers, &desc, &args);
         CHECK(gemmepi_matmul(host.context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         check_table(&w, &w.d, details.kernel);
+        if (c->d == GEMMEPI_E4M3)
+            check_table(&w, &w.amax, details.kernel);
         for (i = 0; i < w.count; i++)
             if (w.operands[i].o.output)
                 check_table(&w, &w.operands[i], details.kernel);
@@ -372,6 +417,7 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     }
     gemmepi_plan_destroy(plan);
     drop_table(&w.a), drop_table(&w.b), drop_table(&w.d);
+    drop_table(&w.c_matrix), drop_table(&w.scale), drop_table(&w.amax);
     for (i = 0; i < w.count; i++)
         if (w.operands[i].o.kind != GEMMEPI_NUMBER)
             drop_table(&w.operands[i]);
@@ -386,8 +432,9 @@ static void formulas_inside_give_what_the_host_gives(void) {
     for (i = 0; taken < each && i < each + 4; i++) { /* some shapes do not take all */
         const formula_case *c = &cases[(cut * 5 + i) % CASES];
         int is_small = cut >= FIRST_SMALL, runs_before = runs;
-        run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0);
-        run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1);
+        run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0, i % 2,
+                 i % 3 == 1 ? GEMMEPI_BATCH_INVARIANT : 0);
+        run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1, 0, 0);
         taken += runs > runs_before;
     }
     if (runs == before)

@@ -171,6 +171,56 @@ static void kernels_of_a_bundle_need_neither_nvrtc_nor_a_cache(void) {
     empty_folder();
 }
 
+/* Formulas inside kernels, whole and of groups, one that is an epilogue and one behind its v, by plans: how many of them are SPLIT. */
+static void plan_formulas(gemmepi_context *context, gemmepi_context_details *details, int *split) {
+    static const char *const formulas[] = {"d = silu(v + bias) * r", "d = left(v, 64) * silu(right(v, 64))",
+                                           "d = relu(v + bias) + r", "d = even(v) + odd(v)",
+                                           "s = row_logsumexp(v)"};
+    gemmepi_operand operands[3];
+    size_t i;
+    *split = 0;
+    context->multiprocessors = 132;
+    memset(operands, 0, sizeof operands);
+    operands[0].name = "bias", operands[0].kind = GEMMEPI_PER_COLUMN;
+    operands[1].name = "r", operands[1].kind = GEMMEPI_FULL;
+    operands[2].name = "s", operands[2].kind = GEMMEPI_PER_ROW, operands[2].output = 1;
+    for (i = 0; i < sizeof formulas / sizeof *formulas; i++) {
+        gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_NONE);
+        gemmepi_plan *plan = NULL;
+        desc.m = 4096, desc.n = 4096;
+        desc.formula = formulas[i];
+        desc.operands = operands, desc.operand_count = formulas[i][0] == 's' ? 3 : 2;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s: %s", formulas[i],
+              gemmepi_last_error());
+        *split += plan && route_of(plan) == GEMMEPI_ROUTE_SPLIT;
+        gemmepi_plan_destroy(plan);
+    }
+    CHECK(gemmepi_context_info(context, details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+static void formulas_of_a_bundle_are_inside_as_before(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_context_details made, found;
+    size_t size;
+    int split, split_from_bundle;
+    plan_formulas(context, &made, &split);
+    CHECK(split == 1 && made.kernels_compiled >= 5, "%d split, %ld kernels", split,
+          (long)made.kernels_compiled);
+    size = written(context, bytes);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    context = open_without_nvrtc(0);
+    CHECK(gemmepi_bundle_read(context, bytes, size) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    plan_formulas(context, &found, &split_from_bundle);
+    CHECK(split_from_bundle == split && found.kernels_compiled == 0 &&
+              found.kernels_from_bundle == made.kernels_compiled,
+          "%d split, %ld compiled, %ld of %ld from the bundle", split_from_bundle,
+          (long)found.kernels_compiled, (long)found.kernels_from_bundle, (long)made.kernels_compiled);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void a_bundle_in_const_memory_may_lie_at_any_address(void) {
     long kernels;
     size_t size = make_bundle(0, bytes, &kernels), shift;
@@ -758,6 +808,7 @@ static void threads_load_and_save_while_others_run(void) {
 int main(void) {
     keep_libraries_open();
     RUN(kernels_of_a_bundle_need_neither_nvrtc_nor_a_cache);
+    RUN(formulas_of_a_bundle_are_inside_as_before);
     RUN(a_bundle_in_const_memory_may_lie_at_any_address);
     RUN(the_same_kernels_give_the_same_bytes_each_once);
     RUN(bundles_of_two_chips_are_merged_by_loading_and_saving);

@@ -252,6 +252,65 @@ static void code_of_whole_numbers_computes_what_the_host_says(void) {
 
 /* >>its table */
 
+/* >>quotients by a number of the text's, where results are short: made with its reciprocal */
+
+/* What x is multiplied by, as the code has it; 0: the code divides. */
+static float factor_in(const gemmepi__formula *f) {
+    static char code[1 << 14];
+    gemmepi__text text = gemmepi__text_in(code, sizeof code);
+    const char *at;
+    gemmepi__emit_formula(&text, f);
+    at = strstr(code, " * GEMMEPI_T(");
+    return at ? strtof(at + strlen(" * GEMMEPI_T("), NULL) : 0;
+}
+
+/* Numbers of all sizes in F32, those whose bits are nearly all set among them. */
+static float number_of_any_size(int i) {
+    double x = i % 3 ? random_number() : 1.9999998807907104;
+    return (float)ldexp(x, i % 220 - 110);
+}
+
+static void check_quotients(const gemmepi__formula *f, double divisor) {
+    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    float factor = factor_in(f);
+    gemmepi__unit unit;
+    int i;
+    CHECK(factor != 0, "the code of v / %g divides", divisor);
+    for (i = 0; i < 3000; i++) {
+        volatile float v = number_of_any_size(i), got = v * factor; /* rounded to F32 */
+        gemmepi__estimate want;
+        memset(&unit, 0, sizeof unit);
+        unit.value[0].value = v;
+        gemmepi__evaluate(f, &unit, values);
+        want = gemmepi__output_value(f, values, GEMMEPI__RESULT, 0);
+        CHECK(within(got, want, 1), "%.9g / %.17g is %.9g, not %.17g +- %.3g", v, divisor, got, want.value,
+              want.bound);
+        CHECK(fabs(v / divisor - want.value) <= want.bound, "%.9g / %.17g lies outside %.17g +- %.3g", v,
+              divisor, want.value, want.bound);
+        CHECK(want.bound > DBL_MAX || want.bound <= 4 * 0x1p-24 * fabs(want.value) + 2 * FLT_MIN,
+              "%g +- %g says little", want.value, want.bound);
+    }
+    free(values);
+}
+
+static void quotients_by_a_number_are_within_their_bound(void) {
+    static const double divisors[] = {0.9, 3, 7, 0.1, -1.1, 1.0000001, 16777215, 1e-30, 1e30, 3e-37, 9e36};
+    char text[60];
+    size_t i;
+    for (i = 0; i < sizeof divisors / sizeof *divisors; i++) {
+        gemmepi__formula *f;
+        snprintf(text, sizeof text, "d = v / %.17g", divisors[i]);
+        f = parsed(text, GEMMEPI_F32, GEMMEPI_BF16);
+        CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
+        if (f)
+            check_quotients(f, divisors[i]);
+        freed(f);
+        f = parsed(text, GEMMEPI_F32, GEMMEPI_F32);
+        CHECK(f && factor_in(f) == 0, "%s is no quotient in F32", text);
+        freed(f);
+    }
+}
+
 static void the_table_says_what_a_kernel_must_bring(void) {
     static const char *const lines[] = {
         "#define FORMULA_MEMBERS 2\n",
@@ -286,6 +345,7 @@ int main(void) {
     RUN(short_code_computes_what_the_host_says);
     RUN(code_in_f64_computes_what_the_host_says);
     RUN(code_of_whole_numbers_computes_what_the_host_says);
+    RUN(quotients_by_a_number_are_within_their_bound);
     RUN(the_table_says_what_a_kernel_must_bring);
     return test_finish();
 }

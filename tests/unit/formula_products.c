@@ -47,6 +47,28 @@ static int formulas_of(const gemmepi_context *context) {
     return count;
 }
 
+typedef struct plan_list {
+    const void *plans[64];
+    int count;
+} plan_list;
+
+static void list_plan(void *user, gemmepi__map_entry *entry) {
+    plan_list *list = (plan_list *)user;
+    int i = 0;
+    while (i < list->count && list->plans[i] != entry->value)
+        i++;
+    if (i == list->count && i < 64)
+        list->plans[list->count++] = entry->value;
+}
+
+/* Those that one-shot calls keep, each once: by what it is of, and by each text. */
+static int plans_of(gemmepi_context *context) {
+    plan_list list;
+    list.count = 0;
+    gemmepi__map_each(&context->plans, list_plan, &list);
+    return list.count;
+}
+
 static gemmepi_status call(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
     gemmepi_matmul_args args = formula_args();
     return gemmepi_matmul(context, desc, &args, NULL);
@@ -58,10 +80,10 @@ static void equal_formulas_are_one_and_take_one_plan(void) {
     gemmepi_matmul_desc desc = formula_product(formula);
     gemmepi_plan *first, *second;
     CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(formulas_of(context) == 1 && context->plans.count == 1, "%d", formulas_of(context));
+    CHECK(formulas_of(context) == 1 && plans_of(context) == 1, "%d", formulas_of(context));
     desc.formula = "  d=silu( v+bias )+r ;s = row_sum(d);";
     CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(formulas_of(context) == 1 && context->plans.count == 1, "%d", formulas_of(context));
+    CHECK(formulas_of(context) == 1 && plans_of(context) == 1, "%d", formulas_of(context));
     CHECK(gemmepi_plan_matmul(context, &desc, &first) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gemmepi_plan_matmul(context, &desc, &second) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(formulas_of(context) == 1 && context->formulas->references == 3, "%ld",
@@ -77,7 +99,7 @@ static void equal_formulas_are_one_and_take_one_plan(void) {
     operands[0].name = "c";
     desc.formula = "d = silu(v + c) + r; s = row_sum(d)";
     CHECK(call(context, &desc) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(formulas_of(context) == 4 && context->plans.count == 4, "%d", formulas_of(context));
+    CHECK(formulas_of(context) == 4 && plans_of(context) == 4, "%d", formulas_of(context));
     gemmepi_destroy(context);
     nothing_is_left();
 }
@@ -208,6 +230,8 @@ static void a_refused_product_takes_another_route_within_its_formula(void) {
           gemmepi_last_error());
     CHECK(strstr(logged, "takes another route") && explain_has(plan, "by the route plain"), "the log has: %s",
           logged);
+    CHECK(route_of(plan) == GEMMEPI_ROUTE_PLAIN && explain_has(plan, "\nroute plain"), "route %d is told",
+          (int)route_of(plan));
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     nothing_is_left();
@@ -318,17 +342,45 @@ static void layers_find_the_plans_of_their_formulas(void) {
     int i;
     for (i = 0; i < 3; i++)
         CHECK(both_directions(context, GEMMEPI_LINEAR_RECOMPUTE) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(context->plans.count == 2 && formulas_of(context) == 2, "%d plans, %d formulas",
-          (int)context->plans.count, formulas_of(context));
+    CHECK(plans_of(context) == 2 && formulas_of(context) == 2, "%d plans, %d formulas", plans_of(context),
+          formulas_of(context));
     CHECK(both_directions(context, GEMMEPI_LINEAR_SAVED) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(context->plans.count == 4 && formulas_of(context) == 4, "%d plans, %d formulas",
-          (int)context->plans.count, formulas_of(context));
+    CHECK(plans_of(context) == 4 && formulas_of(context) == 4, "%d plans, %d formulas", plans_of(context),
+          formulas_of(context));
     gemmepi__forget_all_kept(context);
     CHECK(formulas_of(context) == 0, "%d formulas", formulas_of(context));
     CHECK(gemmepi_plan_linear_backward(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(formulas_of(context) == 1, "%d formulas", formulas_of(context));
     gemmepi_plan_destroy(plan);
     CHECK(formulas_of(context) == 0, "%d formulas", formulas_of(context));
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void what_was_called_before_is_found_by_its_text(void) {
+    gemmepi_config config = gpu_config(0);
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_matmul_desc desc = formula_product(formula);
+    long before;
+    int turn;
+    for (turn = 0; turn < 2; turn++) {
+        before = allocations;
+        CHECK(call(context, &desc) == GEMMEPI_OK &&
+                  both_directions(context, GEMMEPI_LINEAR_RECOMPUTE) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        CHECK((allocations == before) == turn, "%ld blocks of memory in turn %d", allocations - before, turn);
+    }
+    desc.formula = "d = silu(v + bias) + r;s = row_sum(d)"; /* which is another text and the same formula */
+    CHECK(call(context, &desc) == GEMMEPI_OK && plans_of(context) == 3, "%d plans", plans_of(context));
+    operands[1].batch_stride = 1000; /* without a meaning, for there is one item */
+    CHECK(call(context, &desc) == GEMMEPI_OK && plans_of(context) == 3, "%d plans", plans_of(context));
+    desc.m = M - 1;
+    operands[1].ld = N + 1;
+    CHECK(call(context, &desc) == GEMMEPI_OK && plans_of(context) == 4, "%d plans", plans_of(context));
+    operands[1].name = "q";
+    CHECK(call(context, &desc) == GEMMEPI_INVALID_ARGUMENT && sentence_has("r"), "%s", gemmepi_last_error());
+    operands[1].name = NULL;
+    CHECK(call(context, &desc) == GEMMEPI_INVALID_ARGUMENT, "%s", gemmepi_last_error());
     gemmepi_destroy(context);
     nothing_is_left();
 }
@@ -346,13 +398,14 @@ static gemmepi_status program_of_layers(const gemmepi_config *config) {
     return status;
 }
 
-static gemmepi_status whole_program(const gemmepi_config *config) {
-    gemmepi_matmul_desc desc = formula_product(formula);
+static gemmepi_status program_with(const gemmepi_config *config, const char *text, int operand_count) {
+    gemmepi_matmul_desc desc = formula_product(text);
     gemmepi_matmul_args args = formula_args();
     gemmepi_context *context = NULL;
     gemmepi_plan *plan = NULL;
     gemmepi_status status = gemmepi_create(config, &context);
     int i;
+    desc.operand_count = operand_count;
     for (i = 0; i < 2 && !status; i++)
         status = gemmepi_matmul(context, &desc, &args, NULL);
     if (!status)
@@ -362,6 +415,15 @@ static gemmepi_status whole_program(const gemmepi_config *config) {
     gemmepi_plan_destroy(plan);
     gemmepi_destroy(context);
     return status;
+}
+
+static gemmepi_status whole_program(const gemmepi_config *config) {
+    return program_with(config, formula, 3);
+}
+
+/* Which is run as an epilogue on a GPU. */
+static gemmepi_status program_of_epilogue(const gemmepi_config *config) {
+    return program_with(config, "d = silu(v + bias) + r", 2);
 }
 
 static gemmepi_config config_of(int on_gpu) {
@@ -390,6 +452,7 @@ static void runs_out_of_memory(gemmepi_status (*program)(const gemmepi_config *c
 static void a_program_may_run_out_of_memory_anywhere(void) {
     runs_out_of_memory(whole_program, 0);
     runs_out_of_memory(whole_program, 1);
+    runs_out_of_memory(program_of_epilogue, 1);
     runs_out_of_memory(program_of_layers, 0);
     runs_out_of_memory(program_of_layers, 1);
 }
@@ -460,6 +523,7 @@ int main(void) {
     RUN(routes_that_are_left_out_make_no_v);
     RUN(operands_are_held_to_workspace_and_device);
     RUN(layers_find_the_plans_of_their_formulas);
+    RUN(what_was_called_before_is_found_by_its_text);
     RUN(a_program_may_run_out_of_memory_anywhere);
     RUN(threads_share_formulas);
     return test_finish();

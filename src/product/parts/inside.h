@@ -8,6 +8,7 @@
 #include "../../problem/arguments.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "../../elementwise/formula_pass.h"
+#include "../../formula/compose.h"
 
 /* Operands by their number, -1: none. */
 typedef struct gemmepi__slots {
@@ -16,9 +17,11 @@ typedef struct gemmepi__slots {
 
 /* What the plan of a problem with a formula has. */
 typedef struct gemmepi__formula_step {
-    int is_inside;          /* the plan of v has the formula in its kernel; there is no pass */
-    gemmepi__slots slots;   /* then: the operands of its epilogue */
-    const char *not_inside; /* else: why */
+    int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
+    gemmepi__composition said; /* then: which */
+    int is_inside;             /* the plan of v has the formula in its kernel; there is no pass */
+    gemmepi__slots slots;      /* then: the operands of its epilogue */
+    const char *not_inside;    /* else: why */
     gemmepi__formula_pass pass;
     size_t product_bytes; /* of v in workspace; 0: there is none */
 } gemmepi__formula_step;

@@ -60,8 +60,9 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
     if (problem->formula)
         return !problem->formula->placed.formula->is_short;
 #endif
-    return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
-           gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+    return gemmepi__is_approximate(problem) || (problem->flags & GEMMEPI__IS_EXACT) ||
+           problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_RESIDUAL) ||
+           gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
            (gemmepi__has(problem, GEMMEPI_BGRAD) &&
             (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
@@ -285,7 +286,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
     bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
-    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS);
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI__IS_EXACT);
     return bare;
 }
 
