@@ -1,0 +1,240 @@
+/* The kernel of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu: it reads the weights as bytes, so that
+   memory gives half of what it would of 16 bits. It takes weights that lie along k, as nn.Linear has them, and A's rows likewise. */
+#ifndef GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
+#define GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
+
+#include "small.h"
+
+#define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
+#define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage */
+#define GEMMEPI__WEIGHTS_BLOCKS  2   /* of a multiprocessor */
+
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights. */
+typedef struct gemmepi__weights_shape {
+    short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns; the others divide k */
+    short parts;                   /* blocks of a cluster, which divide k */
+    short stages;
+} gemmepi__weights_shape;
+
+static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
+    {8, 32, 1, 1, 4},  {8, 32, 1, 2, 4},  {8, 32, 1, 4, 4},   {16, 32, 1, 1, 3},
+    {16, 32, 1, 2, 3}, {16, 32, 1, 4, 3}, {32, 64, 2, 1, 3},  {32, 64, 2, 2, 3},
+    {32, 64, 2, 4, 3}, {64, 128, 4, 1, 3}, {64, 128, 4, 2, 3}, {64, 128, 4, 4, 3},
+    {64, 128, 4, 8, 3},
+};
+
+typedef struct gemmepi__weights {
+    gemmepi__weights_shape shape;
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__plain_params params; /* all but pointers and scalars */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
+    gemmepi__sums sums;
+} gemmepi__weights;
+
+/* >>what may go there */
+
+/* Of k, that a stage has. */
+static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
+    return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
+}
+
+static unsigned gemmepi__weights_shared(const gemmepi__weights_shape *shape) {
+    return (unsigned)(shape->stages * (2 * shape->tile_m + shape->tile_n) * gemmepi__weights_step(shape));
+}
+
+#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* of a block, the sums of BGRAD included */
+
+static const char *gemmepi__weights_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    if (!gemmepi__is_of_weights(problem))
+        return "it is for b in I8 and a in BF16 or F16";
+    if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+        return "its operands lie along k: a is stored [m, k], b [n, k]";
+    if (gemmepi__copy_unit(problem, GEMMEPI__A) < 16 || gemmepi__copy_unit(problem, GEMMEPI__B) < 16)
+        return "it copies a and b at multiples of 16 bytes only: their pointers, lines and items";
+    if (gemmepi__chip_of(context->arch)->most_shared < GEMMEPI__WEIGHTS_MOST_SHARED)
+        return "a block of its kernel takes up to 128 KiB of shared memory";
+    if (gemmepi__leaves_states(problem))
+        return "it leaves no states of rows for a formula's reductions";
+    return gemmepi__half_group_rule(problem);
+}
+
+static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
+    (void)problem;
+    return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
+}
+
+/* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
+static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
+                                        int arch) {
+    if (shape->parts == 1)
+        return 1;
+    return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
+           problem->k >= (int64_t)shape->parts * gemmepi__weights_step(shape);
+}
+
+/* >>how long it takes */
+
+/* Cycles, a guess: of a launch with its first stage and its end, of a stage, whose weights memory gives in about as many, of a row's
+   products in it, and of adding up a cluster's parts. */
+#define GEMMEPI__WEIGHTS_LAUNCH 4000
+#define GEMMEPI__WEIGHTS_STAGE  700
+#define GEMMEPI__WEIGHTS_ROW    9
+#define GEMMEPI__WEIGHTS_MEET   1500
+
+/* Microseconds with a shape, roughly. */
+static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            const gemmepi__weights_shape *shape) {
+    int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+                                                  gemmepi__divide_up(problem->n, shape->tile_n)),
+                                   problem->batch);
+    int64_t steps = gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
+    double blocks = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
+    double cycles = GEMMEPI__WEIGHTS_LAUNCH + (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET : 0);
+    cycles += blocks * (double)steps * (GEMMEPI__WEIGHTS_STAGE + GEMMEPI__WEIGHTS_ROW * shape->tile_m);
+    return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
+}
+
+static void gemmepi__weights_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                                    gemmepi__candidate *candidate) {
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__weights_shapes); i++) {
+        double time = gemmepi__weights_microseconds(context, problem, &gemmepi__weights_shapes[i]);
+        if (i && (time >= candidate->microseconds ||
+                  !gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[i], context->arch)))
+            continue;
+        candidate->shape = i;
+        candidate->microseconds = time;
+    }
+}
+
+/* >>building */
+
+static void gemmepi__append_weights_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                            const gemmepi__weights_shape *shape, int applied) {
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0,
+                                     problem->views[GEMMEPI__B].scale);
+    gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+                    gemmepi__type_name(problem, GEMMEPI__A), applied);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
+    gemmepi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n,
+                    shape->parts);
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
+                    GEMMEPI__WEIGHTS_BLOCKS);
+}
+
+static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  gemmepi__weights *weights) {
+    static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
+    const gemmepi__weights_shape *shape = &weights->shape;
+    char prologue[1536], words[160];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__append_weights_defines(&text, problem, shape, weights->applied);
+    gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
+                         gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
+                         shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+                         gemmepi__name_of_epilogue(problem, problem->common, words));
+    return gemmepi__get_product_kernel(context, problem, "gemm_weights.cu", prologue, "gemmepi_weights",
+                                       &weights->launch);
+}
+
+static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                             const gemmepi__candidate *candidate, void *built) {
+    gemmepi__weights *weights = (gemmepi__weights *)built;
+    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
+    gemmepi_status status;
+    memset(weights, 0, sizeof *weights);
+    weights->shape = *shape;
+    weights->applied = candidate->applied;
+    status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
+                                    &weights->launch, &weights->params);
+    if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    if (status)
+        return status;
+    weights->launch.blocks *= (unsigned)shape->parts;
+    weights->launch.shared = gemmepi__weights_shared(shape);
+    weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
+    status = gemmepi__get_weights_kernel(context, problem, weights);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, weights->params.epilogue.row_tiles, &weights->sums);
+    return status;
+}
+
+static void gemmepi__weights_describe(const void *built, gemmepi__built_details *details) {
+    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+    details->launch = &weights->launch;
+    details->pass = NULL;
+    details->sums = &weights->sums;
+    details->tile_m = weights->shape.tile_m;
+    details->tile_n = weights->shape.tile_n;
+    details->workspace_size =
+        gemmepi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
+}
+
+/* >>running, and in words */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                           const void *built, const gemmepi__arguments *arguments,
+                                           char *workspace, gemmepi_stream stream) {
+    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+    gemmepi__plain_params params = weights->params;
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    gemmepi__point_epilogue(arguments, weights->applied, workspace, &params.epilogue, params.extras,
+                            params.places);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status)
+        status = gemmepi__launch_kernel(context, &weights->launch, &params, "the product", stream);
+    if (!status)
+        status = gemmepi__run_sums(context, &weights->sums, arguments, workspace,
+                                   gemmepi__past(workspace, weights->partial_bytes), stream);
+    return status;
+}
+
+static void gemmepi__weights_explain(const gemmepi__problem *problem, const void *built,
+                                     gemmepi__text *text) {
+    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+    (void)problem;
+    gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d",
+                    weights->launch.name, weights->launch.blocks, weights->launch.threads_x,
+                    weights->shape.tile_m, weights->shape.tile_n);
+    if (weights->shape.parts > 1)
+        gemmepi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
+    gemmepi__append(text, "\n");
+    gemmepi__explain_sums(text, &weights->sums);
+}
+
+/* >>the engine */
+
+static double gemmepi__weights_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__candidate *candidate) {
+    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
+    return candidate->parts == 1 && gemmepi__weights_shape_takes(problem, shape, context->arch)
+               ? gemmepi__weights_microseconds(context, problem, shape)
+               : GEMMEPI__NEVER;
+}
+
+static void gemmepi__weights_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__weights_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__weights_shapes[candidate->shape].tile_n;
+}
+
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
+static const gemmepi__engine gemmepi__weights_engine = {"weights",
+                                                        GEMMEPI__HAS_SM80,
+                                                        1,
+                                                        gemmepi__weights_rule,
+                                                        gemmepi__weights_varies,
+                                                        gemmepi__weights_choose,
+                                                        GEMMEPI__COUNT(gemmepi__weights_shapes),
+                                                        gemmepi__weights_estimate,
+                                                        gemmepi__weights_tile,
+                                                        GEMMEPI__HAS_SM80 ? gemmepi__weights_build : NULL,
+                                                        gemmepi__weights_describe,
+                                                        gemmepi__weights_explain,
+                                                        GEMMEPI__HAS_SM80 ? gemmepi__weights_run : NULL};
+
+#endif
