@@ -13588,14 +13588,22 @@ static const gemmepi__source gemmepi__sources[] = {
 "template<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 {"scaled.cu",
 {
-"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES 1\n#define GEMMEPI_SLOW 64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int WIDE= !GEMMEPI_VECTORS?1:16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\n"
-"constexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nDEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\nDEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\nDEVICE float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\n"
-"DEVICE double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\nDEVICE float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x-rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\nint extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\nconst A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\n"
-"Y*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint numbers=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<numbers)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\n"
-"if(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\n",
-"Acc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i+e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<numbers){\nlong long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\n"
-"if(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of(i+e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\nY*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n"
-"*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
+"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_MODE\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_STORES 1\n#define GEMMEPI_SLOW 64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nDEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\n"
+"DEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x-rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\n"
+"int extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\nconst A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\nY*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint numbers=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<numbers)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\n"
+"return words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\nif(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i+e],columns[e]);\n"
+"all=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<numbers){\n",
+"long long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of(i+e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\n"
+"Y*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
+{"scaled.cuh",
+{
+"#line 1 \"src/kernels/scaled.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_AMAX 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\nDEVICE float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\nDEVICE double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\nDEVICE float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\n"
+"return amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n"}},
+{"scaled_rows.cu",
+{
+"#line 1 \"src/kernels/scaled_rows.cu\"\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_GROUP\n#define GEMMEPI_GROUP 128\n#define GEMMEPI_VECTORS 4\n#endif\n\nconstexpr int GROUP=GEMMEPI_GROUP,VECTORS=GEMMEPI_VECTORS,THREADS=GROUP<128?128:GROUP,ROWS=THREADS/GROUP;\n\n\nDEVICE Magnitude largest_of_row(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\nlargest=largest_of_warp(largest);\nif(GROUP>32){\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<GROUP/32;i++){\nMagnitude other=warps[threadIdx.x/GROUP*(GROUP/32)+i];\nlargest=other>largest?other:largest;\n}\n}\nreturn largest;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_scaled_rows(GEMMEPI_PARAMS gemmepi__scaled_params p){\nu32 line=blockIdx.x*ROWS+threadIdx.x/GROUP,rows=(u32)p.extent[1],outer=line/rows,row=line -outer*rows;\nint lane=(int)threadIdx.x%GROUP;\nconst A*a=(const A*)p.a+row*p.stride_a[1];\nY*y=(Y*)p.y+row*p.stride_y[1];\n"
+"for(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nbool exists=outer==0;\nint extent=exists?(int)p.extent[0]:0;\nWords<A,VECTOR>words[VECTORS];\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nif(first+VECTOR<=extent)\nwords[v]= *reinterpret_cast<const Words<A,VECTOR> *>(a+first);\nelse\nwords[v]=words_of(read_elements<VECTOR>(a+first,extent-first));\n}\nMagnitude largest=0;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\nkeep_largest_of<Amax>(values,largest);\n}\nlargest=largest_of_row(largest);\nfloat scale=scale_from(largest);\nif(exists&&lane==0){\np.y_scale[line]=scale;\nif(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[line]=largest;\n}\nAcc factor=1/(Acc)scale;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\n"
+"#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nvalues[e]*=factor;\nRun<Y,VECTOR>run=run_from_acc<Y>(values);\nif(first+VECTOR<=extent)\n*reinterpret_cast<Words<Y,VECTOR> *>(y+first)=words_of(run);\nelse\n#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nif(first+e<extent)\ny[first+e]=run.at[e];\n}\n}\n"}},
 {"sum.cu",
 {
 "#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT OUT_Y\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 8\n#define GEMMEPI_KEPT 1\n#define GEMMEPI_ONE_AXIS 0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>DEVICE Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\n"
@@ -18265,6 +18273,7 @@ typedef struct gemmepi__scaled_step {
   int64_t offset_a, offset_y;
   int is_two;
   int tile_slow;
+  int row_threads; /* of a row, where rows stay in registers; 0: tiles */
 } gemmepi__scaled_step;
 
 /* Whether a task goes this way. */
@@ -18325,10 +18334,14 @@ typedef struct gemmepi__scaled_way {
   int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
-static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task, const gemmepi__scaled_way *way) {
+static void gemmepi__append_scaled_types(gemmepi__text *text, const gemmepi__task *task) {
   gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
+}
+
+static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task, const gemmepi__scaled_way *way) {
+  gemmepi__append_scaled_types(text, task);
   gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
   gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
   gemmepi__append(text, "#define GEMMEPI_VECTORS %d\n", way->vectors);
@@ -18350,13 +18363,20 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
   return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
+/* Elements of a vector, of the wider of a's and y's types. */
+static int gemmepi__scaled_vector(const gemmepi__task *task) {
+  int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
+    size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
+  return gemmepi__vector_of(size_a > size_y ? size_a : size_y);
+}
+
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
 static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
   gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
   gemmepi__scaled_params *params = &step->params;
   int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
     size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
-  int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__vector_of(largest), fast, d;
+  int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__scaled_vector(task), fast, d;
   int is_whole = task->scale_mode <= GEMMEPI_SCALE_OUTER,
     makes_scale = (task->flags & GEMMEPI_CAST_Y_SCALE) != 0;
   int64_t blocks = 1;
@@ -18402,9 +18422,72 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   return GEMMEPI_OK;
 }
 
+/* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
+
+#define GEMMEPI__ROW_MOST_THREADS 1024
+#define GEMMEPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
+
+typedef struct gemmepi__row_way {
+  int group, vectors; /* threads of a row, and what each of them has */
+} gemmepi__row_way;
+
+static gemmepi__row_way gemmepi__row_way_for(int64_t vectors) {
+  gemmepi__row_way way = {32, 0};
+  while (way.group < GEMMEPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GEMMEPI__ROW_MOST_VECTORS / 2)
+    way.group *= 2;
+  way.vectors = (int)gemmepi__divide_up(vectors, way.group);
+  return way;
+}
+
+/* Whether a task's scales are made so. way: of its cast, by tiles */
+static int gemmepi__is_of_rows(const gemmepi__task *task, const gemmepi__scaled_step *step,
+  const gemmepi__scaled_way *way, int vector) {
+  const gemmepi__scaled_params *params = &step->params;
+  int64_t lines = 1;
+  int d;
+  for (d = 1; d < params->rank; d++)
+    lines = gemmepi__times(lines, params->extent[d]);
+  return step->is_two && task->scale_mode == GEMMEPI_SCALE_OUTER && way->k_is_fast && way->vectors &&
+     gemmepi__divide_up(params->extent[0], vector) <=
+       GEMMEPI__ROW_MOST_THREADS * GEMMEPI__ROW_MOST_VECTORS &&
+     lines > 0 && lines <= INT_MAX / 2;
+}
+
+static void gemmepi__append_row_defines(gemmepi__text *text, const gemmepi__task *task, const gemmepi__row_way *way) {
+  gemmepi__append_scaled_types(text, task);
+  gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
+  gemmepi__append(text, "#define GEMMEPI_GROUP %d\n#define GEMMEPI_VECTORS %d\n", way->group, way->vectors);
+}
+
+/* In the place of the two launches. */
+static gemmepi_status gemmepi__build_scaled_rows(gemmepi_context *context, const gemmepi__task *task,
+  int vector, gemmepi__scaled_step *step) {
+  gemmepi__row_way way = gemmepi__row_way_for(gemmepi__divide_up(step->params.extent[0], vector));
+  char prologue[512];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  int64_t lines = 1;
+  int d, threads = way.group < 128 ? 128 : way.group;
+  for (d = 1; d < step->params.rank; d++)
+    lines *= step->params.extent[d];
+  step->amax_bytes = step->partial_bytes = 0;
+  step->is_two = 0;
+  step->tile_slow = threads / way.group;
+  step->row_threads = way.group;
+  step->cast.blocks = (unsigned)gemmepi__divide_up(lines, threads / way.group);
+  step->cast.threads_x = (unsigned)threads;
+  step->cast.threads_y = 1;
+  gemmepi__append_row_defines(&text, task, &way);
+  gemmepi__name_operation(task, task->operation, "gemmepi_scaled_rows", task->operands[GEMMEPI__IN_A].dtype,
+    task->operands[GEMMEPI__OUT_Y].dtype, &step->cast);
+  return gemmepi__get_kernel(context, "scaled_rows.cu", prologue, "gemmepi_scaled_rows", &step->cast);
+}
+
 static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task, gemmepi__scaled_step *step) {
   gemmepi__scaled_way first, second;
   gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
+  int vector = gemmepi__scaled_vector(task);
+  if (!status && gemmepi__is_of_rows(task, step, &first, vector))
+    return gemmepi__build_scaled_rows(context, task, vector, step);
   if (!status && step->is_two)
     status = gemmepi__build_scaled_launch(context, task, &first, &step->amax);
   return status ? status : gemmepi__build_scaled_launch(context, task, &second, &step->cast);
@@ -19295,7 +19378,9 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
   }
   if (plan->loop.launch.function)
     gemmepi__explain_loop(text, plan);
-  if (plan->scaled.cast.function)
+  if (plan->scaled.cast.function && plan->scaled.row_threads)
+    gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n", plan->scaled.row_threads);
+  else if (plan->scaled.cast.function)
     gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
       plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
   gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),

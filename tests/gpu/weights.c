@@ -99,16 +99,19 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
 /* Lines of operands begin at multiples of 16 bytes. */
 static void draw_layouts(problem *p, const kernel *k, rng *r) {
     gemmepi_matmul_desc *desc = &p->desc;
+    desc->batch = rng_one_in(r, 4) ? 3 : 1;
+    if (desc->batch > 1) {
+        problem_space_out(p, 0);
+        problem_space_out_scales(p, 0);
+    }
     desc->a.ld = (desc->k + 7) / 8 * 8 + 8 * rng_below(r, 3);
     desc->b.ld = (desc->k + 15) / 16 * 16 + 16 * rng_below(r, 3);
     desc->d.ld = (problem_extents(p, T_D).columns + k->unit - 1) / k->unit * k->unit + k->unit * rng_below(r, 3);
-    desc->batch = rng_one_in(r, 4) ? 3 : 1;
     if (desc->batch == 1)
         return;
-    problem_space_out(p, 0);
     desc->a.batch_stride = desc->a.ld * desc->m + 8;
     desc->b.batch_stride = rng_one_in(r, 2) ? 0 : desc->b.ld * desc->n;
-    problem_space_out_scales(p, 0);
+    desc->d.batch_stride = desc->d.ld * desc->m + k->unit;
 }
 
 static problem draw(const kernel *k, uint64_t seed, const gemmepi__weights_shape *shape) {
@@ -161,7 +164,7 @@ static void the_shape_is_within_the_bound(void) {
 static void special_values_stay_in_their_rows(void) {
     enum { M = 19, N = 21, K = 141, LINE = 160 };
     static double a[M * K], b[K * N], scale[2 * N];
-    int shape, mode, i;
+    int shape = shape_here, mode, i;
     for (i = 0; i < M * K; i++)
         a[i] = 1 + i % 7;
     for (i = 0; i < K * N; i++)
@@ -169,22 +172,21 @@ static void special_values_stay_in_their_rows(void) {
     for (i = 0; i < 2 * N; i++)
         scale[i] = i % 3 ? 0.5 : 2;
     a[2 * K + K - 1] = INFINITY, a[(M - 1) * K] = NAN;
-    for (shape = 0; shape < SHAPES; shape++)
-        for (mode = (int)GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
-            problem p = problem_plain(GEMMEPI_BF16, M, N, K, GEMMEPI_NONE);
-            gemmepi_plan *plan;
-            run r;
-            p.desc.b.dtype = GEMMEPI_I8, p.desc.b.transposed = 1, p.desc.b.scale.mode = (gemmepi_scale_mode)mode;
-            p.desc.d.dtype = GEMMEPI_F32;
-            p.given[T_A] = a, p.given[T_B] = b, p.given[T_SCALE_B] = scale;
-            p.desc.a.ld = p.desc.b.ld = LINE;
-            plan = plan_as(&p.desc, shape, 1);
-            if (!plan) /* so little of k is in no parts */
-                continue;
-            CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, mode %d", shape, mode);
-            run_free(&r);
-            gemmepi_plan_destroy(plan);
-        }
+    for (mode = (int)GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
+        problem p = problem_plain(GEMMEPI_BF16, M, N, K, GEMMEPI_NONE);
+        gemmepi_plan *plan;
+        run r;
+        p.desc.b.dtype = GEMMEPI_I8, p.desc.b.transposed = 1, p.desc.b.scale.mode = (gemmepi_scale_mode)mode;
+        p.desc.d.dtype = GEMMEPI_F32;
+        p.given[T_A] = a, p.given[T_B] = b, p.given[T_SCALE_B] = scale;
+        p.desc.a.ld = p.desc.b.ld = LINE;
+        plan = plan_as(&p.desc, shape, 1);
+        if (!plan) /* so little of k is in no parts */
+            continue;
+        CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, mode %d", shape, mode);
+        run_free(&r);
+        gemmepi_plan_destroy(plan);
+    }
 }
 
 /* Each of the 256 numbers that a weight may be, times powers of two: exact. */
@@ -192,37 +194,36 @@ static void every_weight_is_taken_as_it_is(void) {
     enum { M = 5, N = 40, K = 512 };
     static double a[M * K], b[K * N];
     static const gemmepi_dtype dtypes[] = {GEMMEPI_BF16, GEMMEPI_F16};
-    int shape, type, i;
+    int shape = shape_here, type, i;
     for (i = 0; i < M * K; i++)
         a[i] = i % K % (7 + i / K) ? 0 : 0.5;
     for (i = 0; i < K * N; i++)
         b[i] = (i / N * 3 + i % N * 7) % 256 - 128;
-    for (shape = 0; shape < SHAPES; shape++)
-        for (type = 0; type < 2; type++) {
-            problem p = problem_plain(dtypes[type], M, N, K, GEMMEPI_NONE);
-            gemmepi_plan *plan;
-            run r;
-            double *got, want;
-            int row, column, k, wrong = 0;
-            p.desc.b.dtype = GEMMEPI_I8, p.desc.b.transposed = 1;
-            p.desc.d.dtype = GEMMEPI_F32;
-            p.given[T_A] = a, p.given[T_B] = b;
-            plan = plan_as(&p.desc, shape, 1);
-            if (!plan)
-                continue;
-            CHECK(problem_holds_run(here, &p, plan, &r), "shape %d", shape);
-            got = run_values(&r, T_D);
-            for (row = 0; row < M; row++)
-                for (column = 0; column < N; column++) {
-                    for (want = 0, k = 0; k < K; k++)
-                        want += a[row * K + k] * b[k * N + column];
-                    wrong += got[row * N + column] != want;
-                }
-            CHECK(wrong == 0, "shape %d, %s: %d of %d are wrong", shape, type ? "F16" : "BF16", wrong, M * N);
-            free(got);
-            run_free(&r);
-            gemmepi_plan_destroy(plan);
-        }
+    for (type = 0; type < 2; type++) {
+        problem p = problem_plain(dtypes[type], M, N, K, GEMMEPI_NONE);
+        gemmepi_plan *plan;
+        run r;
+        double *got, want;
+        int row, column, k, wrong = 0;
+        p.desc.b.dtype = GEMMEPI_I8, p.desc.b.transposed = 1;
+        p.desc.d.dtype = GEMMEPI_F32;
+        p.given[T_A] = a, p.given[T_B] = b;
+        plan = plan_as(&p.desc, shape, 1);
+        if (!plan)
+            continue;
+        CHECK(problem_holds_run(here, &p, plan, &r), "shape %d", shape);
+        got = run_values(&r, T_D);
+        for (row = 0; row < M; row++)
+            for (column = 0; column < N; column++) {
+                for (want = 0, k = 0; k < K; k++)
+                    want += a[row * K + k] * b[k * N + column];
+                wrong += got[row * N + column] != want;
+            }
+        CHECK(wrong == 0, "shape %d, %s: %d of %d are wrong", shape, type ? "F16" : "BF16", wrong, M * N);
+        free(got);
+        run_free(&r);
+        gemmepi_plan_destroy(plan);
+    }
 }
 
 /* >>again and again */
@@ -283,7 +284,7 @@ int main(int argc, char **argv) {
         only = atoi(argv[2]) % SHAPES;
     if (argc > 3)
         kernels_taken = atoi(argv[3]);
-    if ((name && !is_number) || !test_device_open(&device, GEMMEPI_DEVICE(is_number ? atoi(name) : 0), 0)) {
+    if ((name && !is_number) || !test_device_open(&device, GEMMEPI_DEVICE(is_number ? atoi(name) : 0), 1u << GEMMEPI_ROUTE_FUSED)) {
         printf("skip weights: there is no GPU\n");
         test_skipped++;
         return test_finish();
@@ -296,13 +297,13 @@ int main(int argc, char **argv) {
         return test_finish();
     }
     for (shape_here = 0; shape_here < SHAPES; shape_here++)
-        if (only < 0 || only == shape_here)
+        if (only < 0 || only == shape_here) {
             RUN(the_shape_is_within_the_bound);
-    if (only < 0) {
-        RUN(special_values_stay_in_their_rows);
-        RUN(every_weight_is_taken_as_it_is);
+            RUN(special_values_stay_in_their_rows);
+            RUN(every_weight_is_taken_as_it_is);
+        }
+    if (only < 0)
         RUN(a_thousand_repetitions_have_the_same_bits);
-    }
     test_device_close(&device);
     return test_finish();
 }
