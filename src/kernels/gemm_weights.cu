@@ -43,8 +43,8 @@ struct alignas(8) Two {
 // >>copies
 
 // threadIdx.x, of which nothing that follows stays in registers.
-__device__ inline int thread_anew() {
-    int thread;
+__device__ inline u32 thread_anew() {
+    u32 thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     return thread;
 }
@@ -84,7 +84,8 @@ template <class T, int Lines, int Halves> struct Copies {
     }
     // The next stage's, of which so much of k exists. extent: as before
     __device__ inline void fetch(u32 stage, int k_left, long long extent) {
-        int thread = thread_anew(), line = thread / UNITS, unit = thread % UNITS;
+        u32 thread = thread_anew();
+        int line = thread / UNITS, unit = thread % UNITS;
         int valid = (k_left - unit * ELEMENTS) * (int)sizeof(T);
         u32 to = stage + (line * UNITS + place_of_unit<sizeof(T)>(line, unit)) * UNIT;
         valid = valid < 0 ? 0 : valid < UNIT ? valid : UNIT;
@@ -186,7 +187,7 @@ __device__ inline void multiply_octet(const u32 (&weights)[SIXTEENS][2][4], cons
 
 // A warp's slice of a stage.
 __device__ inline void multiply_slice(const u8 *stage, const Slice_scales &scales, Octet (&totals)[OCTETS]) {
-    int thread = thread_anew(), warp_n = thread / 32 % WARPS_N, warp_k = thread / 32 / WARPS_N;
+    u32 thread = thread_anew(), warp_n = thread / 32 % WARPS_N, warp_k = thread / 32 / WARPS_N;
     int eighth = thread % 32 / 4, quarter = thread % 4;
     const u8 *a = stage + eighth * A_LINE, *b = stage + A_BYTES + (warp_n * WARP_N + eighth) * B_LINE;
     a += place_of_unit<2>(eighth, warp_k * (SLICE * 2 / UNIT) + 2 * quarter) * UNIT;
@@ -220,7 +221,7 @@ __device__ inline void multiply_slice(const u8 *stage, const Slice_scales &scale
 // >>adding up, in shared memory: [warp of k][row][column of both halves]
 
 __device__ inline void store_sums(float *results, const Octet (&sums)[OCTETS]) {
-    int thread = thread_anew(), warp_n = thread / 32 % WARPS_N, warp_k = thread / 32 / WARPS_N;
+    u32 thread = thread_anew(), warp_n = thread / 32 % WARPS_N, warp_k = thread / 32 / WARPS_N;
     int eighth = thread % 32 / 4, quarter = thread % 4;
     results += (warp_k * TILE_M + 2 * quarter) * RESULT_LINE + warp_n * WARP_N + eighth;
 #pragma unroll
@@ -313,15 +314,13 @@ __device__ inline void take_run(const float *results, int row, int column, Acc (
 #define CLUSTER
 #endif
 
-// Which tile this block has, or a part of. Asked again where it is needed again: to keep it would take registers.
+// Which tile this block has, or a part of.
 struct Place_of_tile {
     u32 item, row_tile, column_tile;
 
-    __device__ inline Place_of_tile(const gemmepi__epilogue_params &p) {
-        u32 block;
-        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-        u32 columns = block / PARTS / p.row_tiles;
-        row_tile = block / PARTS - columns * p.row_tiles;
+    __device__ inline void find(const gemmepi__epilogue_params &p) {
+        u32 tile = blockIdx.x / PARTS, columns = tile / p.row_tiles;
+        row_tile = tile - columns * p.row_tiles;
         item = columns / p.column_tiles;
         column_tile = columns - item * p.column_tiles;
     }
@@ -334,10 +333,10 @@ struct Place_of_tile {
 };
 
 // The epilogue on this block's columns of the tile.
-__device__ inline void finish(const gemmepi__plain_params &params, const float *results) {
+__device__ inline void finish(const gemmepi__plain_params &params, const Place_of_tile &at, const float *results) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    const Place_of_tile at(p);
-    int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH, own_column = (int)rank_in_cluster() * PART_COLUMNS + x * RUN;
+    u32 thread = thread_anew();
+    int x = thread % WIDTH, y = thread / WIDTH, own_column = (int)rank_in_cluster() * PART_COLUMNS + x * RUN;
     int rows = p.m - at.row() < TILE_M ? (int)(p.m - at.row()) : TILE_M;
     long long first = at.column() + own_column;
     int valid = p.n - first < RUN ? (p.n > first ? (int)(p.n - first) : 0) : RUN;
@@ -371,21 +370,23 @@ extern __shared__ u8 shared[];
 extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS) CLUSTER
     gemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    const Place_of_tile at(p);
+    __shared__ Place_of_tile place; // for the end: in registers it would be in the way
+    Place_of_tile at;
+    at.find(p);
+    if (threadIdx.x == 0)
+        place = at;
     int warp = (int)threadIdx.x / 32, warp_n = warp % WARPS_N, warp_k = warp / WARPS_N;
-    int steps = ((int)params.k + STEP - 1) / STEP, own_steps = (steps + PARTS - 1) / PARTS, first_k; // of this block
-    first_k = (int)rank_in_cluster() * own_steps * STEP;
-    own_steps = steps - first_k / STEP < own_steps ? steps - first_k / STEP : own_steps;
+    int k = (int)params.k, part_k = ((k + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, first_k = (int)rank_in_cluster() * part_k;
 
     after_launches_before();
     Copies<In, TILE_M, 1> a(params.a, at.item, at.row(), p.m, first_k);
     Copies<I8, TILE_N, HALVES_IN> b(params.b, at.item, at.column(), p.n, first_k);
-    Slice_scales scales(p, at.item, at.column(), warp_n * WARP_N + (int)threadIdx.x % 32 / 4, first_k + warp_k * SLICE, (int)params.k);
+    Slice_scales scales(p, at.item, at.column(), warp_n * WARP_N + (int)threadIdx.x % 32 / 4, first_k + warp_k * SLICE, k);
     u32 stages = (u32)__cvta_generic_to_shared(shared);
-    int k_left = (int)params.k - first_k;
+    int k_left = k - first_k < part_k ? k - first_k : part_k; // of this block's part, from the next stage to be fetched on
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; stage++, k_left -= STEP) {
-        if (stage < own_steps) {
+        if (k_left > 0) {
             b.fetch(stages + stage * STAGE_BYTES + A_BYTES, k_left, p.n);
             a.fetch(stages + stage * STAGE_BYTES, k_left, p.m);
         }
@@ -394,10 +395,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS) CLUSTER
     Octet totals[OCTETS] = {};
     int now = 0; // the stage's place
 #pragma unroll 1
-    for (int left = own_steps; left > 0; left--, k_left -= STEP) {
+    for (; k_left > -(STAGES - 1) * STEP; k_left -= STEP) {
         copies_wait<STAGES - 2>();
         __syncthreads(); // this stage has come for all, and all are through with the one before it
-        if (left >= STAGES) {
+        if (k_left > 0) {
             u32 next = stages + (now ? now - STAGE_BYTES : (STAGES - 1) * STAGE_BYTES);
             b.fetch(next + A_BYTES, k_left, p.n);
             a.fetch(next, k_left, p.m);
@@ -415,5 +416,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS) CLUSTER
     __syncthreads();
     add_warps(results);
     blocks_meet<true>();
-    finish(params, results);
+    finish(params, place, results);
 }
