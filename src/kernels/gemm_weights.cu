@@ -364,17 +364,17 @@ __device__ inline void finish(const gemmepi__plain_params &params, const Place_o
     end_epilogue(p, state);
 }
 
-extern __shared__ u8 shared[];
+extern __shared__ u8 shared[]; // the stages, and a Place_of_tile
 
 // Blocks: items * column tiles * row tiles * parts, these side by side.
 extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS) CLUSTER
     gemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    __shared__ Place_of_tile place; // for the end: in registers it would be in the way
+    Place_of_tile &kept = *reinterpret_cast<Place_of_tile *>(shared + STAGES * STAGE_BYTES); // in registers it would be in the way
     Place_of_tile at;
     at.find(p);
     if (threadIdx.x == 0)
-        place = at;
+        kept = at;
     int warp = (int)threadIdx.x / 32, warp_n = warp % WARPS_N, warp_k = warp / WARPS_N;
     int k = (int)params.k, part_k = ((k + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, first_k = (int)rank_in_cluster() * part_k;
 
@@ -416,5 +416,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS) CLUSTER
     __syncthreads();
     add_warps(results);
     blocks_meet<true>();
-    finish(params, place, results);
+    finish(params, kept, results);
 }

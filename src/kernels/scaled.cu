@@ -46,8 +46,10 @@ __device__ inline long long place_of(const gemmepi__scaled_params &p, long long 
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     __shared__ Magnitude largest[TILE];
     __shared__ Acc factor[TILE];
-    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;
-    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;
+    // behind the launch that finds amax the last tiles go first: those are in L2 still
+    u32 tile = GEMMEPI_SCALE == FROM_AMAX ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    u32 rest = tile / p.tiles[0], item = rest / p.tiles[1], outer = item;
+    long long fast = (long long)(tile - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;
     int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;
     int extent_slow = p.extent[1] - slow < SLOW ? (int)(p.extent[1] - slow) : SLOW;
     const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];

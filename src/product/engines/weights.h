@@ -39,8 +39,11 @@ static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
     return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
 }
 
+#define GEMMEPI__WEIGHTS_PLACE 16 /* bytes of shared memory behind the stages */
+
 static unsigned gemmepi__weights_shared(const gemmepi__weights_shape *shape) {
-    return (unsigned)(shape->stages * (2 * shape->tile_m + shape->tile_n) * gemmepi__weights_step(shape));
+    return (unsigned)(shape->stages * (2 * shape->tile_m + shape->tile_n) * gemmepi__weights_step(shape)) +
+           GEMMEPI__WEIGHTS_PLACE;
 }
 
 #define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* of a block, the sums of BGRAD included */
