@@ -22339,7 +22339,7 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
 
 /* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
-  if (shape->tile_m > 32 && problem->views[GEMMEPI__B].scale == GEMMEPI_SCALE_BLOCK_128)
+  if (shape->tile_m > 32 && (arch < 90 || problem->views[GEMMEPI__B].scale == GEMMEPI_SCALE_BLOCK_128))
     return 0; /* registers would not do */
   if (shape->parts == 1)
     return 1;

@@ -928,7 +928,7 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     if (!gemmepi__weights_shape_takes(&problem, cut, 90))
         return;
     gemmepi__append_weights_defines(&defines, &problem, cut, applied);
-    add(cut->parts > 1 ? &weights_parts : &weights, name, prologue);
+    add(cut->parts > 1 || cut->tile_m > 32 ? &weights_parts : &weights, name, prologue);
 }
 
 /* Every shape with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
