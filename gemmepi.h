@@ -13710,23 +13710,22 @@ static const gemmepi__source gemmepi__sources[] = {
 "Acc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_weights.cu",
 {
-"#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 4\n#define GEMMEPI_BLOCKS 2\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\n"
-"constexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&STEP%SCALE_STEPS==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\nstruct alignas(16)Four{\nu32 at[4];\n};\nstruct alignas(8)Two{\nu32 at[2];\n};\n\n\n\n\nDEVICE u32 thread_anew(){\nu32 thread;\nasm volatile(\"mov.u32 %0, %%tid.x;\" : \"=r\"(thread));\nreturn thread;\n}\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\n"
-"return unit ^(Size==1?line%2*4:line%2);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0,\"all threads copy as much of either half\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from;\nint exist;\n\nDEVICE Copies(const gemmepi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nfrom=(const T*)x.data+item*x.stride +(first+line)*x.ld+first_k+unit*ELEMENTS;\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nu32 thread=thread_anew();\nint line=thread/UNITS,unit=thread%UNITS;\n"
-"int valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +(line*UNITS+place_of_unit<sizeof(T)>(line,unit))*UNIT;\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\nasm volatile(\"\" : \"+l\"(at));\n}\nfrom+=STEP;\n}\n};\n\n\n\n\n\nDEVICE void widen(BF16,u32 word,u32&first,u32&second){\nconstexpr u32 one=0x3f803f80;\n#pragma unroll\nfor(int i=0;i<2;i++){\nu32 two=__byte_perm(word,0x43434343,i?0x4342:0x4140),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff7fff7f),\"r\"(one),\"r\"((two&0xff80ff80)|0x80008000));\n(i?second:first)=wide;\n}\n}\nDEVICE void widen(F16,u32 word,u32&first,u32&second){\nword ^=0x80808080;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(first): \"r\"(__byte_perm(word,0x64646464,0x4140)),\"r\"(0x64806480));\n"
-"asm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(second): \"r\"(__byte_perm(word,0x64646464,0x4342)),\"r\"(0x64806480));\n}\n\n",
-"DEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\n\n\nstruct Slice_scales{\nconst float*from;\nint place[2*SIXTEENS];\nfloat now[2*SIXTEENS],next[2*SIXTEENS];\nint k_left;\n\n\n"
-"DEVICE Slice_scales(const gemmepi__epilogue_params&p,long long item,long long first,int column,int k,int k_end){\nif(!VARIES)\nreturn;\nconst float*scale=p.scale_b.data+item*p.scale_b.stride;\nk_left=k_end-k;\nfrom=scale +k/SCALE_STEPS*step(p);\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++){\nint own=column+8*i;\nlong long outer=first+own%TILE_COLUMNS;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nplace[i]=(int)(scale_line<GEMMEPI_SCALE_B>(scale,outer,HALVES_IN*p.n,k_end).at-scale);\n}\nload();\n}\n__device__ static inline long long step(const gemmepi__epilogue_params&p){\nreturn scale_line<GEMMEPI_SCALE_B>(p.scale_b.data,0,HALVES_IN*p.n,0).step;\n}\nDEVICE void load(){\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nnext[i]=k_left>0?from[place[i]]:0;\n}\nDEVICE void go_on(const gemmepi__epilogue_params&p){\nmemcpy(now,next,sizeof now);\nk_left-=STEP;\nfrom+=STEP/SCALE_STEPS*step(p);\nload();\n}\n};\n\n\n\ntypedef float Octet[SIXTEENS][4];\n\n\n"
-"DEVICE void multiply_octet(const u32(&weights)[SIXTEENS][2][4],const u8*rows,Octet&sums){\nFour eight= *reinterpret_cast<const Four*>(rows);\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[i],weights[i][j],eight.at[j*2],eight.at[j*2+1]);\n}\n\n\nDEVICE void multiply_slice(const u8*stage,const Slice_scales&scales,Octet(&totals)[OCTETS]){\nu32 thread=thread_anew(),warp_n=thread/32%WARPS_N,warp_k=thread/32/WARPS_N;\nint eighth=thread%32/4,quarter=thread%4;\nconst u8*a=stage +eighth*A_LINE,*b=stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\n#pragma unroll 1\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++){\nTwo bytes= *reinterpret_cast<const Two*>(b+i*8*B_LINE +half*8);\n#pragma unroll\nfor(int j=0;j<2;j++)\n"
-"widen(In(),bytes.at[j],weights[i/2][j][i%2],weights[i/2][j][i%2+2]);\n}\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++){\nconst u8*rows=a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0);\nif constexpr(VARIES){\nOctet sums={};\nmultiply_octet(weights,rows,sums);\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[i/4][i%4],scales.now[i/2],totals[octet][i/4][i%4]);\n}else{\nmultiply_octet(weights,rows,totals[octet]);\n}\n}\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nu32 thread=thread_anew(),warp_n=thread/32%WARPS_N,warp_k=thread/32/WARPS_N;\nint eighth=thread%32/4,quarter=thread%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n"
-"#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\n",
-"Four_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\ntemplate<bool Releases>DEVICE void blocks_meet(){\n#if GEMMEPI_PARTS > 1\nif(Releases)\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\nelse\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n#else\n__syncthreads();\n#endif\n}\n\nDEVICE u32 rank_in_cluster(){\nu32 rank=0;\n#if GEMMEPI_PARTS > 1\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n#endif\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\n#if GEMMEPI_PARTS > 1\nu32 there;\n"
-"asm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\n#else\nsums= *reinterpret_cast<const Four_sums*>(at);\n#endif\nreturn sums;\n}\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums=sums_of_part(at,0);\n#pragma unroll\nfor(int part=1;part<PARTS;part++){\nFour_sums other=sums_of_part(at,part);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\n#else\n#define CLUSTER\n#endif\n\n\n"
-"struct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE void find(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 thread=thread_anew();\nint x=thread%WIDTH,y=thread/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\n"
-"Acc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nif(PARTS>1)\nblocks_meet<false>();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\nextern __shared__ u8 shared[];\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
-"Place_of_tile&kept= *reinterpret_cast<Place_of_tile*>(shared+STAGES*STAGE_BYTES);\nPlace_of_tile at;\nat.find(p);\nif(threadIdx.x==0)\nkept=at;\n",
+"#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n"
+"static_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&STEP%SCALE_STEPS==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==1?line%2*4:line%2);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\n"
+"static constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from;\nint exist;\n\nDEVICE Copies(const gemmepi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nfrom=(const T*)x.data+item*x.stride +(first+line)*x.ld+first_k+unit*ELEMENTS;\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +(line*UNITS+place_of_unit<sizeof(T)>(line,unit))*UNIT;\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\n"
+"if(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\n\n\n\nDEVICE void widen(BF16,u32 word,u32&first,u32&second){\nconstexpr u32 one=0x3f803f80;\n#pragma unroll\nfor(int i=0;i<2;i++){\nu32 two=__byte_perm(word,0x43434343,i?0x4342:0x4140),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff7fff7f),\"r\"(one),\"r\"((two&0xff80ff80)|0x80008000));\n(i?second:first)=wide;\n}\n}\nDEVICE void widen(F16,u32 word,u32&first,u32&second){\nword ^=0x80808080;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(first): \"r\"(__byte_perm(word,0x64646464,0x4140)),\"r\"(0x64806480));\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(second): \"r\"(__byte_perm(word,0x64646464,0x4342)),\"r\"(0x64806480));\n}\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\n",
+"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\n\n\nstruct Slice_scales{\nconst float*from;\nint place[2*SIXTEENS];\nfloat now[2*SIXTEENS],next[2*SIXTEENS];\nint k_left;\n\n\nDEVICE Slice_scales(const gemmepi__epilogue_params&p,long long item,long long first,int column,int k,int k_end){\nif(!VARIES)\nreturn;\n"
+"const float*scale=p.scale_b.data+item*p.scale_b.stride;\nk_left=k_end-k;\nfrom=scale +k/SCALE_STEPS*step(p);\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++){\nint own=column+8*i;\nlong long outer=first+own%TILE_COLUMNS;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nplace[i]=(int)(scale_line<GEMMEPI_SCALE_B>(scale,outer,HALVES_IN*p.n,k_end).at-scale);\n}\nload();\n}\n__device__ static inline long long step(const gemmepi__epilogue_params&p){\nreturn scale_line<GEMMEPI_SCALE_B>(p.scale_b.data,0,HALVES_IN*p.n,0).step;\n}\nDEVICE void load(){\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nnext[i]=k_left>0?from[place[i]]:0;\n}\nDEVICE void go_on(const gemmepi__epilogue_params&p){\nmemcpy(now,next,sizeof now);\nk_left-=STEP;\nfrom+=STEP/SCALE_STEPS*step(p);\nload();\n}\n};\n\n\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(const u8*a,const u8*b,int eighth,Octet(&sums)[OCTETS]){\nFour bytes[SIXTEENS*2];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\n"
+"bytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++){\nint j=i/2%2;\nwiden(In(),bytes[i/4*2+i%2].at[half*2+j],weights[i/4][j][i%2],weights[i/4][j][i%2+2]);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\nDEVICE void multiply_slice(const u8*stage,const Slice_scales&scales,Octet(&totals)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\n"
+"const u8*a=stage +eighth*A_LINE,*b=stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\nif constexpr(VARIES){\nOctet sums[OCTETS]={};\nadd_products(a,b,eighth,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scales.now[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(a,b,eighth,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\n"
+"struct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\n",
+"for(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\ntemplate<bool Releases>DEVICE void blocks_meet(){\n#if GEMMEPI_PARTS > 1\nif(Releases)\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\nelse\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n#else\n__syncthreads();\n#endif\n}\n\nDEVICE u32 rank_in_cluster(){\nu32 rank=0;\n#if GEMMEPI_PARTS > 1\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n#endif\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\n"
+"Four_sums sums;\n#if GEMMEPI_PARTS > 1\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\n#else\nsums= *reinterpret_cast<const Four_sums*>(at);\n#endif\nreturn sums;\n}\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums=sums_of_part(at,0);\n#pragma unroll\nfor(int part=1;part<PARTS;part++){\nFour_sums other=sums_of_part(at,part);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\n"
+"#else\n#define CLUSTER\n#endif\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\n"
+"Of_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nif(PARTS>1)\nblocks_meet<false>();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\nextern __shared__ u8 shared[];\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
+"const Place_of_tile at(p);\n",
 "int warp=(int)threadIdx.x/32,warp_n=warp%WARPS_N,warp_k=warp/WARPS_N;\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nafter_launches_before();\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\nCopies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nSlice_scales scales(p,at.item,at.column(),warp_n*WARP_N+(int)threadIdx.x%32/4,first_k+warp_k*SLICE,k);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\n"
-"b.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\n}\ncopies_commit();\nif(VARIES)\nscales.go_on(p);\nmultiply_slice(shared+now,scales,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\n__syncthreads();\nfloat*results=reinterpret_cast<float*>(shared);\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nblocks_meet<true>();\nfinish(params,kept,results);\n}\n"}},
+"b.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\n}\ncopies_commit();\nif(VARIES)\nscales.go_on(p);\nmultiply_slice(shared+now,scales,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\n__syncthreads();\nfloat*results=reinterpret_cast<float*>(shared);\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nblocks_meet<true>();\nfinish(params,at,results);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -22277,24 +22276,26 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
 #define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage */
-#define GEMMEPI__WEIGHTS_BLOCKS  2 /* of a multiprocessor */
+#define GEMMEPI__WEIGHTS_STAGES  12 /* at most */
 
-/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights. */
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+ multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
+ leave other multiprocessors without. */
 typedef struct gemmepi__weights_shape {
-  short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns; the others divide k */
+  short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
   short parts; /* blocks of a cluster, which divide k */
-  short stages;
 } gemmepi__weights_shape;
 
+/* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-  {8, 32, 1, 1, 4},  {8, 32, 1, 2, 4},  {8, 32, 1, 4, 4},   {16, 32, 1, 1, 3},
-  {16, 32, 1, 2, 3}, {16, 32, 1, 4, 3}, {32, 64, 2, 1, 3},  {32, 64, 2, 2, 3},
-  {32, 64, 2, 4, 3}, {64, 128, 4, 1, 3}, {64, 128, 4, 2, 3}, {64, 128, 4, 4, 3},
-  {64, 128, 4, 8, 3},
+  {8, 32, 1, 1},  {8, 32, 1, 2},  {8, 64, 2, 1},  {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},  {16, 32, 1, 1},
+  {16, 64, 2, 1}, {16, 64, 2, 2}, {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},  {32, 64, 2, 2},  {32, 128, 4, 1},
+  {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2}, {64, 128, 4, 1}, {64, 128, 4, 2}, {64, 128, 4, 4},
 };
 
 typedef struct gemmepi__weights {
   gemmepi__weights_shape shape;
+  int stages;
   int applied; /* alpha is 1 and there is no C: compiled in */
   gemmepi__launch launch;
   gemmepi__plain_params params; /* all but pointers and scalars */
@@ -22309,14 +22310,23 @@ static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
   return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
 }
 
-#define GEMMEPI__WEIGHTS_PLACE 16 /* bytes of shared memory behind the stages */
-
-static unsigned gemmepi__weights_shared(const gemmepi__weights_shape *shape) {
-  return (unsigned)(shape->stages * (2 * shape->tile_m + shape->tile_n) * gemmepi__weights_step(shape)) +
-     GEMMEPI__WEIGHTS_PLACE;
+/* Bytes of A in a stage, and of a stage. */
+static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape) {
+  return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
 }
 
-#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* of a block, the sums of BGRAD included */
+static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
+  return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+}
+
+#define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
+#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
+
+static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+  unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
+  unsigned stages = room / gemmepi__weights_stage(shape);
+  return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
+}
 
 static const char *gemmepi__weights_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   if (!gemmepi__is_of_weights(problem))
@@ -22339,8 +22349,6 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
 
 /* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
-  if (shape->tile_m > 32 && (arch < 90 || problem->views[GEMMEPI__B].scale == GEMMEPI_SCALE_BLOCK_128))
-    return 0; /* registers would not do */
   if (shape->parts == 1)
     return 1;
   return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
@@ -22349,22 +22357,27 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, a guess: of a launch with its first stage and its end, of a stage, whose weights memory gives in about as many, of a row's
- products in it, and of adding up a cluster's parts. */
+/* Cycles, a guess after the times of an H100: of a launch with its first stages and its end, of a stage with the products of each row in
+ it, and of adding up the parts of a cluster, of each. And bytes that a multiprocessor gets in a cycle while all do. */
 #define GEMMEPI__WEIGHTS_LAUNCH 4000
-#define GEMMEPI__WEIGHTS_STAGE  700
-#define GEMMEPI__WEIGHTS_ROW    9
-#define GEMMEPI__WEIGHTS_MEET   1500
+#define GEMMEPI__WEIGHTS_FIXED  450
+#define GEMMEPI__WEIGHTS_ROW    12
+#define GEMMEPI__WEIGHTS_MEET   700
+#define GEMMEPI__WEIGHTS_RATE   24
 
 /* Microseconds with a shape, roughly. */
 static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__weights_shape *shape) {
   int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
     gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
-  int64_t steps = gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
-  double blocks = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
-  double cycles = GEMMEPI__WEIGHTS_LAUNCH + (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET : 0);
-  cycles += blocks * (double)steps * (GEMMEPI__WEIGHTS_STAGE + GEMMEPI__WEIGHTS_ROW * shape->tile_m);
+  int64_t steps =
+    gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
+  double waves =
+    (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
+  double stage = GEMMEPI__WEIGHTS_FIXED + GEMMEPI__WEIGHTS_ROW * shape->tile_m;
+  double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
+  double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
+  cycles += waves * (double)steps * (stage > load ? stage : load);
   return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
 }
 
@@ -22384,13 +22397,13 @@ static void gemmepi__weights_choose(const gemmepi_context *context, const gemmep
 /* >>building */
 
 static void gemmepi__append_weights_defines(gemmepi__text *text, const gemmepi__problem *problem,
-  const gemmepi__weights_shape *shape, int applied) {
+  const gemmepi__weights_shape *shape, int stages, int applied) {
   gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, problem->views[GEMMEPI__B].scale);
   gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
     gemmepi__type_name(problem, GEMMEPI__A), applied);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
-  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, GEMMEPI__WEIGHTS_BLOCKS);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
 }
 
 static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, const gemmepi__problem *problem,
@@ -22399,7 +22412,7 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
   const gemmepi__weights_shape *shape = &weights->shape;
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-  gemmepi__append_weights_defines(&text, problem, shape, weights->applied);
+  gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
   gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
     gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
     shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gemmepi__name_of_epilogue(problem, problem->common, words));
@@ -22413,6 +22426,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   gemmepi_status status;
   memset(weights, 0, sizeof *weights);
   weights->shape = *shape;
+  weights->stages = gemmepi__weights_stages(shape, context->arch);
   weights->applied = candidate->applied;
   status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
     &weights->launch, &weights->params);
@@ -22421,7 +22435,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   if (status)
     return status;
   weights->launch.blocks *= (unsigned)shape->parts;
-  weights->launch.shared = gemmepi__weights_shared(shape);
+  weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
   weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
   status = gemmepi__get_weights_kernel(context, problem, weights);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
@@ -22462,8 +22476,9 @@ static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const
 static void gemmepi__weights_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
   const gemmepi__weights *weights = (const gemmepi__weights *)built;
   (void)problem;
-  gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d",
-    weights->launch.name, weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m, weights->shape.tile_n);
+  gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
+    weights->launch.name, weights->launch.blocks, weights->launch.threads_x,
+    weights->shape.tile_m, weights->shape.tile_n, weights->stages);
   if (weights->shape.parts > 1)
     gemmepi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
   gemmepi__append(text, "\n");

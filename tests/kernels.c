@@ -50,7 +50,7 @@ static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
-static const family weights_inside = {"weights_inside", "gemm_weights.cu", 80, NULL, 0};
+static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
 
 /* One cubin. */
 typedef struct kernel {
@@ -927,8 +927,8 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     normalise(&desc, name, &problem);
     if (!gemmepi__weights_shape_takes(&problem, cut, 90))
         return;
-    gemmepi__append_weights_defines(&defines, &problem, cut, applied);
-    add(cut->parts > 1 || cut->tile_m > 32 ? &weights_parts : &weights, name, prologue);
+    gemmepi__append_weights_defines(&defines, &problem, cut, gemmepi__weights_stages(cut, cut->parts > 1 ? 90 : 80), applied);
+    add(cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
 
 /* Every shape with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
@@ -1313,7 +1313,8 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
         if (gemmepi__leaves_states(&problem) ||
             !gemmepi__weights_shape_takes(&problem, &gemmepi__weights_shapes[shape], 90))
             return;
-        gemmepi__append_weights_defines(&defines, &problem, &gemmepi__weights_shapes[shape], applied);
+        gemmepi__append_weights_defines(&defines, &problem, &gemmepi__weights_shapes[shape],
+                                        gemmepi__weights_stages(&gemmepi__weights_shapes[shape], 80), applied);
     } else {
         if (gemmepi__leaves_states(&problem) ||
             !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))

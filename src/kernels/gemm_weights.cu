@@ -6,7 +6,7 @@
 // side by side of each, in whatever order mma.sync takes them, for both have the same. Warps, then blocks add up what they have,
 // always in the same order, and a thread finishes runs of eight.
 //
-// Scales that change along k are multiplied in every 32 of k. What lies beyond m, n and k is zero, and only what exists is stored.
+// Scales that change along k are multiplied in every 64 of k. What lies beyond m, n and k is zero, and only what exists is stored.
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_WARPS_N
@@ -15,8 +15,7 @@
 #define GEMMEPI_TILE_N  32 // of both halves together
 #define GEMMEPI_WARPS_N 1  // that divide the tile's columns; the others divide k
 #define GEMMEPI_PARTS   1  // blocks that divide k
-#define GEMMEPI_STAGES  4
-#define GEMMEPI_BLOCKS  2 // of a multiprocessor
+#define GEMMEPI_STAGES  8
 #endif
 
 typedef GEMMEPI_INPUT In;
@@ -36,18 +35,8 @@ static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums 
 struct alignas(16) Four {
     u32 at[4];
 };
-struct alignas(8) Two {
-    u32 at[2];
-};
 
 // >>copies
-
-// threadIdx.x, of which nothing that follows stays in registers.
-__device__ inline u32 thread_anew() {
-    u32 thread;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-    return thread;
-}
 
 // Zeros follow so many bytes.
 __device__ inline void copy_unit(u32 to, const void *from, int bytes) {
@@ -68,9 +57,9 @@ template <int Size> __device__ inline int place_of_unit(int line, int unit) {
 // An operand's lines along k, of elements of so many bytes; a thread copies its unit of every so many lines. Of weights the second
 // half is so many elements behind the first.
 template <class T, int Lines, int Halves> struct Copies {
-    static constexpr int UNITS = STEP * (int)sizeof(T) / UNIT, LINES = THREADS / UNITS, COUNT = Lines / LINES;
+    static constexpr int UNITS = STEP * (int)sizeof(T) / UNIT, LINES = THREADS / UNITS, COUNT = Lines < LINES ? 1 : Lines / LINES;
     static constexpr int OF_HALF = Lines / Halves, ELEMENTS = UNIT / (int)sizeof(T);
-    static_assert(OF_HALF % LINES == 0, "all threads copy as much of either half");
+    static_assert(OF_HALF % LINES == 0 || (Halves == 1 && Lines < LINES), "all threads copy as much of either half, or some one unit");
     static_assert(LINES % 2 == 0, "a thread's lines have their units in one place");
     const gemmepi__kernel_matrix &x;
     const T *from;
@@ -84,17 +73,17 @@ template <class T, int Lines, int Halves> struct Copies {
     }
     // The next stage's, of which so much of k exists. extent: as before
     __device__ inline void fetch(u32 stage, int k_left, long long extent) {
-        u32 thread = thread_anew();
-        int line = thread / UNITS, unit = thread % UNITS;
+        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
         int valid = (k_left - unit * ELEMENTS) * (int)sizeof(T);
         u32 to = stage + (line * UNITS + place_of_unit<sizeof(T)>(line, unit)) * UNIT;
         valid = valid < 0 ? 0 : valid < UNIT ? valid : UNIT;
         const T *at = from;
+        if (Lines < LINES && line >= Lines)
+            return;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             copy_unit(to + i * (LINES * UNITS * UNIT), at, i * LINES % OF_HALF + line < exist ? valid : 0);
             at += (Halves > 1 && (i + 1) * LINES == OF_HALF ? extent - OF_HALF + LINES : LINES) * x.ld;
-            asm volatile("" : "+l"(at)); // one after another: all at once would take registers
         }
         from += STEP;
     }
@@ -175,54 +164,58 @@ struct Slice_scales {
 
 typedef float Octet[SIXTEENS][4]; // of a lane: columns `eighth` and eight further of each 16, rows 2 quarter and the next
 
-// Half of a slice, of eight rows: 32 of k.
-__device__ inline void multiply_octet(const u32 (&weights)[SIXTEENS][2][4], const u8 *rows, Octet &sums) {
-    Four eight = *reinterpret_cast<const Four *>(rows);
+// A warp's slice of a stage, half of it at a time: 32 of k. All of its products with the same 16 of k lie between two of one sum.
+__device__ inline void add_products(const u8 *a, const u8 *b, int eighth, Octet (&sums)[OCTETS]) {
+    Four bytes[SIXTEENS * 2];
 #pragma unroll
-    for (int j = 0; j < 2; j++)
+    for (int i = 0; i < SIXTEENS * 2; i++)
+        bytes[i] = *reinterpret_cast<const Four *>(b + i * 8 * B_LINE);
 #pragma unroll
-        for (int i = 0; i < SIXTEENS; i++)
-            multiply_16(In(), sums[i], weights[i][j], eight.at[j * 2], eight.at[j * 2 + 1]);
+    for (int half = 0; half < 2; half++) {
+        u32 weights[SIXTEENS][2][4];
+        Four rows[OCTETS];
+#pragma unroll
+        for (int octet = 0; octet < OCTETS; octet++) // the second unit is the first one's neighbour
+            rows[octet] = *reinterpret_cast<const Four *>(a + octet * 8 * A_LINE + (half ? eighth % 2 ? -UNIT : UNIT : 0));
+#pragma unroll
+        for (int i = 0; i < SIXTEENS * 4; i++) {
+            int j = i / 2 % 2;
+            widen(In(), bytes[i / 4 * 2 + i % 2].at[half * 2 + j], weights[i / 4][j][i % 2], weights[i / 4][j][i % 2 + 2]);
+        }
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+#pragma unroll
+            for (int octet = 0; octet < OCTETS; octet++)
+#pragma unroll
+                for (int i = 0; i < SIXTEENS; i++)
+                    multiply_16(In(), sums[octet][i], weights[i][j], rows[octet].at[j * 2], rows[octet].at[j * 2 + 1]);
+    }
 }
 
-// A warp's slice of a stage.
 __device__ inline void multiply_slice(const u8 *stage, const Slice_scales &scales, Octet (&totals)[OCTETS]) {
-    u32 thread = thread_anew(), warp_n = thread / 32 % WARPS_N, warp_k = thread / 32 / WARPS_N;
-    int eighth = thread % 32 / 4, quarter = thread % 4;
+    int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N;
+    int eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
     const u8 *a = stage + eighth * A_LINE, *b = stage + A_BYTES + (warp_n * WARP_N + eighth) * B_LINE;
     a += place_of_unit<2>(eighth, warp_k * (SLICE * 2 / UNIT) + 2 * quarter) * UNIT;
     b += place_of_unit<1>(eighth, warp_k * (SLICE / UNIT) + quarter) * UNIT;
-#pragma unroll 1
-    for (int half = 0; half < 2; half++) {
-        u32 weights[SIXTEENS][2][4];
+    if constexpr (VARIES) {
+        Octet sums[OCTETS] = {};
+        add_products(a, b, eighth, sums);
 #pragma unroll
-        for (int i = 0; i < SIXTEENS * 2; i++) {
-            Two bytes = *reinterpret_cast<const Two *>(b + i * 8 * B_LINE + half * 8);
+        for (int octet = 0; octet < OCTETS; octet++)
 #pragma unroll
-            for (int j = 0; j < 2; j++)
-                widen(In(), bytes.at[j], weights[i / 2][j][i % 2], weights[i / 2][j][i % 2 + 2]);
-        }
-#pragma unroll
-        for (int octet = 0; octet < OCTETS; octet++) {
-            const u8 *rows = a + octet * 8 * A_LINE + (half ? eighth % 2 ? -UNIT : UNIT : 0); // the second unit is the neighbour
-            if constexpr (VARIES) {
-                Octet sums = {};
-                multiply_octet(weights, rows, sums);
-#pragma unroll
-                for (int i = 0; i < SIXTEENS * 4; i++)
-                    totals[octet][i / 4][i % 4] = fmaf(sums[i / 4][i % 4], scales.now[i / 2], totals[octet][i / 4][i % 4]);
-            } else {
-                multiply_octet(weights, rows, totals[octet]);
-            }
-        }
+            for (int i = 0; i < SIXTEENS * 4; i++)
+                totals[octet][i / 4][i % 4] = fmaf(sums[octet][i / 4][i % 4], scales.now[i / 2], totals[octet][i / 4][i % 4]);
+    } else {
+        add_products(a, b, eighth, totals);
     }
 }
 
 // >>adding up, in shared memory: [warp of k][row][column of both halves]
 
 __device__ inline void store_sums(float *results, const Octet (&sums)[OCTETS]) {
-    u32 thread = thread_anew(), warp_n = thread / 32 % WARPS_N, warp_k = thread / 32 / WARPS_N;
-    int eighth = thread % 32 / 4, quarter = thread % 4;
+    int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N;
+    int eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
     results += (warp_k * TILE_M + 2 * quarter) * RESULT_LINE + warp_n * WARP_N + eighth;
 #pragma unroll
     for (int octet = 0; octet < OCTETS; octet++)
@@ -318,7 +311,7 @@ __device__ inline void take_run(const float *results, int row, int column, Acc (
 struct Place_of_tile {
     u32 item, row_tile, column_tile;
 
-    __device__ inline void find(const gemmepi__epilogue_params &p) {
+    __device__ inline Place_of_tile(const gemmepi__epilogue_params &p) {
         u32 tile = blockIdx.x / PARTS, columns = tile / p.row_tiles;
         row_tile = tile - columns * p.row_tiles;
         item = columns / p.column_tiles;
@@ -335,8 +328,7 @@ struct Place_of_tile {
 // The epilogue on this block's columns of the tile.
 __device__ inline void finish(const gemmepi__plain_params &params, const Place_of_tile &at, const float *results) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    u32 thread = thread_anew();
-    int x = thread % WIDTH, y = thread / WIDTH, own_column = (int)rank_in_cluster() * PART_COLUMNS + x * RUN;
+    int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH, own_column = (int)rank_in_cluster() * PART_COLUMNS + x * RUN;
     int rows = p.m - at.row() < TILE_M ? (int)(p.m - at.row()) : TILE_M;
     long long first = at.column() + own_column;
     int valid = p.n - first < RUN ? (p.n > first ? (int)(p.n - first) : 0) : RUN;
@@ -364,17 +356,13 @@ __device__ inline void finish(const gemmepi__plain_params &params, const Place_o
     end_epilogue(p, state);
 }
 
-extern __shared__ u8 shared[]; // the stages, and a Place_of_tile
+extern __shared__ u8 shared[];
 
 // Blocks: items * column tiles * row tiles * parts, these side by side.
-extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS) CLUSTER
+extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     gemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    Place_of_tile &kept = *reinterpret_cast<Place_of_tile *>(shared + STAGES * STAGE_BYTES); // in registers it would be in the way
-    Place_of_tile at;
-    at.find(p);
-    if (threadIdx.x == 0)
-        kept = at;
+    const Place_of_tile at(p);
     int warp = (int)threadIdx.x / 32, warp_n = warp % WARPS_N, warp_k = warp / WARPS_N;
     int k = (int)params.k, part_k = ((k + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, first_k = (int)rank_in_cluster() * part_k;
 
@@ -416,5 +404,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS) CLUSTER
     __syncthreads();
     add_warps(results);
     blocks_meet<true>();
-    finish(params, kept, results);
+    finish(params, at, results);
 }

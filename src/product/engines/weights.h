@@ -7,24 +7,26 @@
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
 #define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage */
-#define GEMMEPI__WEIGHTS_BLOCKS  2   /* of a multiprocessor */
+#define GEMMEPI__WEIGHTS_STAGES  12  /* at most */
 
-/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights. */
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+   multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
+   leave other multiprocessors without. */
 typedef struct gemmepi__weights_shape {
-    short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns; the others divide k */
+    short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
     short parts;                   /* blocks of a cluster, which divide k */
-    short stages;
 } gemmepi__weights_shape;
 
+/* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-    {8, 32, 1, 1, 4},  {8, 32, 1, 2, 4},  {8, 32, 1, 4, 4},   {16, 32, 1, 1, 3},
-    {16, 32, 1, 2, 3}, {16, 32, 1, 4, 3}, {32, 64, 2, 1, 3},  {32, 64, 2, 2, 3},
-    {32, 64, 2, 4, 3}, {64, 128, 4, 1, 3}, {64, 128, 4, 2, 3}, {64, 128, 4, 4, 3},
-    {64, 128, 4, 8, 3},
+    {8, 32, 1, 1},  {8, 32, 1, 2},  {8, 64, 2, 1},  {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},  {16, 32, 1, 1},
+    {16, 64, 2, 1}, {16, 64, 2, 2}, {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},  {32, 64, 2, 2},  {32, 128, 4, 1},
+    {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2}, {64, 128, 4, 1}, {64, 128, 4, 2}, {64, 128, 4, 4},
 };
 
 typedef struct gemmepi__weights {
     gemmepi__weights_shape shape;
+    int stages;
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
     gemmepi__plain_params params; /* all but pointers and scalars */
@@ -39,14 +41,23 @@ static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
     return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
 }
 
-#define GEMMEPI__WEIGHTS_PLACE 16 /* bytes of shared memory behind the stages */
-
-static unsigned gemmepi__weights_shared(const gemmepi__weights_shape *shape) {
-    return (unsigned)(shape->stages * (2 * shape->tile_m + shape->tile_n) * gemmepi__weights_step(shape)) +
-           GEMMEPI__WEIGHTS_PLACE;
+/* Bytes of A in a stage, and of a stage. */
+static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape) {
+    return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
 }
 
-#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* of a block, the sums of BGRAD included */
+static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
+    return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+}
+
+#define GEMMEPI__WEIGHTS_BESIDE      (20u << 10)  /* bytes of shared memory that are left to the sums of BGRAD */
+#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
+
+static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+    unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
+    unsigned stages = room / gemmepi__weights_stage(shape);
+    return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
+}
 
 static const char *gemmepi__weights_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     if (!gemmepi__is_of_weights(problem))
@@ -70,8 +81,6 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
 /* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
                                         int arch) {
-    if (shape->tile_m > 32 && (arch < 90 || problem->views[GEMMEPI__B].scale == GEMMEPI_SCALE_BLOCK_128))
-        return 0; /* registers would not do */
     if (shape->parts == 1)
         return 1;
     return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
@@ -80,12 +89,13 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, a guess: of a launch with its first stage and its end, of a stage, whose weights memory gives in about as many, of a row's
-   products in it, and of adding up a cluster's parts. */
+/* Cycles, a guess after the times of an H100: of a launch with its first stages and its end, of a stage with the products of each row in
+   it, and of adding up the parts of a cluster, of each. And bytes that a multiprocessor gets in a cycle while all do. */
 #define GEMMEPI__WEIGHTS_LAUNCH 4000
-#define GEMMEPI__WEIGHTS_STAGE  700
-#define GEMMEPI__WEIGHTS_ROW    9
-#define GEMMEPI__WEIGHTS_MEET   1500
+#define GEMMEPI__WEIGHTS_FIXED  450
+#define GEMMEPI__WEIGHTS_ROW    12
+#define GEMMEPI__WEIGHTS_MEET   700
+#define GEMMEPI__WEIGHTS_RATE   24
 
 /* Microseconds with a shape, roughly. */
 static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -93,10 +103,14 @@ static double gemmepi__weights_microseconds(const gemmepi_context *context, cons
     int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
                                                   gemmepi__divide_up(problem->n, shape->tile_n)),
                                    problem->batch);
-    int64_t steps = gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
-    double blocks = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
-    double cycles = GEMMEPI__WEIGHTS_LAUNCH + (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET : 0);
-    cycles += blocks * (double)steps * (GEMMEPI__WEIGHTS_STAGE + GEMMEPI__WEIGHTS_ROW * shape->tile_m);
+    int64_t steps =
+        gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
+    double waves =
+        (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
+    double stage = GEMMEPI__WEIGHTS_FIXED + GEMMEPI__WEIGHTS_ROW * shape->tile_m;
+    double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
+    double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
+    cycles += waves * (double)steps * (stage > load ? stage : load);
     return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
 }
 
@@ -116,7 +130,7 @@ static void gemmepi__weights_choose(const gemmepi_context *context, const gemmep
 /* >>building */
 
 static void gemmepi__append_weights_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                            const gemmepi__weights_shape *shape, int applied) {
+                                            const gemmepi__weights_shape *shape, int stages, int applied) {
     gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0,
                                      problem->views[GEMMEPI__B].scale);
     gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
@@ -125,8 +139,7 @@ static void gemmepi__append_weights_defines(gemmepi__text *text, const gemmepi__
                     shape->tile_n);
     gemmepi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n,
                     shape->parts);
-    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages,
-                    GEMMEPI__WEIGHTS_BLOCKS);
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
 }
 
 static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, const gemmepi__problem *problem,
@@ -135,7 +148,7 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
     const gemmepi__weights_shape *shape = &weights->shape;
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__append_weights_defines(&text, problem, shape, weights->applied);
+    gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
     gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
                          gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
                          shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
@@ -151,6 +164,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
     gemmepi_status status;
     memset(weights, 0, sizeof *weights);
     weights->shape = *shape;
+    weights->stages = gemmepi__weights_stages(shape, context->arch);
     weights->applied = candidate->applied;
     status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
                                     &weights->launch, &weights->params);
@@ -159,7 +173,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
     if (status)
         return status;
     weights->launch.blocks *= (unsigned)shape->parts;
-    weights->launch.shared = gemmepi__weights_shared(shape);
+    weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
     weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
     status = gemmepi__get_weights_kernel(context, problem, weights);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
@@ -203,9 +217,9 @@ static void gemmepi__weights_explain(const gemmepi__problem *problem, const void
                                      gemmepi__text *text) {
     const gemmepi__weights *weights = (const gemmepi__weights *)built;
     (void)problem;
-    gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d",
+    gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
                     weights->launch.name, weights->launch.blocks, weights->launch.threads_x,
-                    weights->shape.tile_m, weights->shape.tile_n);
+                    weights->shape.tile_m, weights->shape.tile_n, weights->stages);
     if (weights->shape.parts > 1)
         gemmepi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
     gemmepi__append(text, "\n");
