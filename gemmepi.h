@@ -283,7 +283,8 @@ typedef enum gemmepi_compute {
                     L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
                     multiple of 4                are not read
 
-   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. */
+   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. Weights in I8 beside an a of 16 bits are a b
+   with OUTER, one for each output, or VECTOR_128: stored [n, k] and few rows of a are fast. */
 typedef enum gemmepi_scale_mode {
     GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
     GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */
@@ -7849,7 +7850,7 @@ typedef struct gemmepi__pass_params {
   GEMMEPI__PLACES
 } gemmepi__pass_params;
 
-/* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
+/* gemm_plain.cu, gemm_small.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
 typedef struct gemmepi__plain_params {
   gemmepi__epilogue_params epilogue;
   gemmepi__kernel_matrix a, b;
@@ -8016,7 +8017,7 @@ typedef struct gemmepi__sum_params {
   unsigned kept_blocks; /* the grid is these times the parts */
 } gemmepi__sum_params;
 
-/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+/* scaled.cu, scaled_rows.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
 typedef struct gemmepi__scaled_params {
   void *a, *y;
   const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
