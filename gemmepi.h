@@ -283,7 +283,8 @@ typedef enum gemmepi_compute {
                     L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
                     multiple of 4                are not read
 
-   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. */
+   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. Weights in I8 beside an a of 16 bits are a b
+   with OUTER, one for each output, or VECTOR_128: stored [n, k] and few rows of a are fast. */
 typedef enum gemmepi_scale_mode {
     GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
     GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */
@@ -8176,7 +8177,7 @@ typedef struct gemmepi__pass_params {
   GEMMEPI__PLACES
 } gemmepi__pass_params;
 
-/* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
+/* gemm_plain.cu, gemm_small.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
 typedef struct gemmepi__plain_params {
   gemmepi__epilogue_params epilogue;
   gemmepi__kernel_matrix a, b;
@@ -8343,7 +8344,7 @@ typedef struct gemmepi__sum_params {
   unsigned kept_blocks; /* the grid is these times the parts */
 } gemmepi__sum_params;
 
-/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+/* scaled.cu, scaled_rows.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
 typedef struct gemmepi__scaled_params {
   void *a, *y;
   const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
@@ -13911,14 +13912,22 @@ static const gemmepi__source gemmepi__sources[] = {
 "template<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 {"scaled.cu",
 {
-"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES 1\n#define GEMMEPI_SLOW 64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int WIDE= !GEMMEPI_VECTORS?1:16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\n"
-"constexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nDEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\nDEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\nDEVICE float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\n"
-"DEVICE double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\nDEVICE float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\nu32 rest=blockIdx.x/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(blockIdx.x-rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\nint extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\nint extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\nconst A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\n"
-"Y*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint numbers=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<numbers)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\n"
-"if(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\n",
-"Acc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&largest[i+e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n__syncthreads();\n}\nif(threadIdx.x<numbers){\nlong long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\n"
-"if(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of(i+e,row)];\n}\nRun<Y,WIDE>run=run_from_acc<Y>(values);\nY*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n"
-"*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
+"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_MODE\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_STORES 1\n#define GEMMEPI_SLOW 64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nDEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\n"
+"DEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\n\nu32 tile=GEMMEPI_SCALE==FROM_AMAX?gridDim.x-1-blockIdx.x:blockIdx.x;\nu32 rest=tile/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(tile -rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\n"
+"int extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\nint extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\nconst A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\nY*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint numbers=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<numbers)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\n"
+"return*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\nif(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\n"
+"atomicMax(&largest[i+e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n",
+"__syncthreads();\n}\nif(threadIdx.x<numbers){\nlong long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of(i+e,row)];\n}\n"
+"Run<Y,WIDE>run=run_from_acc<Y>(values);\nY*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
+{"scaled.cuh",
+{
+"#line 1 \"src/kernels/scaled.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_AMAX 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\nDEVICE float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\nDEVICE double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\nDEVICE float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\n"
+"return amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n"}},
+{"scaled_rows.cu",
+{
+"#line 1 \"src/kernels/scaled_rows.cu\"\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_GROUP\n#define GEMMEPI_GROUP 128\n#define GEMMEPI_VECTORS 4\n#endif\n\nconstexpr int GROUP=GEMMEPI_GROUP,VECTORS=GEMMEPI_VECTORS,THREADS=GROUP<128?128:GROUP,ROWS=THREADS/GROUP;\n\n\nDEVICE Magnitude largest_of_row(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\nlargest=largest_of_warp(largest);\nif(GROUP>32){\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<GROUP/32;i++){\nMagnitude other=warps[threadIdx.x/GROUP*(GROUP/32)+i];\nlargest=other>largest?other:largest;\n}\n}\nreturn largest;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_scaled_rows(GEMMEPI_PARAMS gemmepi__scaled_params p){\nu32 line=blockIdx.x*ROWS+threadIdx.x/GROUP,rows=(u32)p.extent[1],outer=line/rows,row=line -outer*rows;\nint lane=(int)threadIdx.x%GROUP;\nconst A*a=(const A*)p.a+row*p.stride_a[1];\nY*y=(Y*)p.y+row*p.stride_y[1];\n"
+"for(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nbool exists=outer==0;\nint extent=exists?(int)p.extent[0]:0;\nWords<A,VECTOR>words[VECTORS];\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nif(first+VECTOR<=extent)\nwords[v]= *reinterpret_cast<const Words<A,VECTOR> *>(a+first);\nelse\nwords[v]=words_of(read_elements<VECTOR>(a+first,extent-first));\n}\nMagnitude largest=0;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\nkeep_largest_of<Amax>(values,largest);\n}\nlargest=largest_of_row(largest);\nfloat scale=scale_from(largest);\nif(exists&&lane==0){\np.y_scale[line]=scale;\nif(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[line]=largest;\n}\nAcc factor=1/(Acc)scale;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\n"
+"#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nvalues[e]*=factor;\nRun<Y,VECTOR>run=run_from_acc<Y>(values);\nif(first+VECTOR<=extent)\n*reinterpret_cast<Words<Y,VECTOR> *>(y+first)=words_of(run);\nelse\n#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nif(first+e<extent)\ny[first+e]=run.at[e];\n}\n}\n"}},
 {"sum.cu",
 {
 "#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT OUT_Y\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 8\n#define GEMMEPI_KEPT 1\n#define GEMMEPI_ONE_AXIS 0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>DEVICE Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\n"
@@ -14023,6 +14032,24 @@ static const gemmepi__source gemmepi__sources[] = {
 "int x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\n",
 "int valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\n"
 "Acc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
+{"gemm_weights.cu",
+{
+"#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n"
+"static_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&STEP%SCALE_STEPS==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==1?line%2*4:line%2);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\n"
+"static constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from;\nint exist;\n\nDEVICE Copies(const gemmepi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nfrom=(const T*)x.data+item*x.stride +(first+line)*x.ld+first_k+unit*ELEMENTS;\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +(line*UNITS+place_of_unit<sizeof(T)>(line,unit))*UNIT;\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\n"
+"if(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\n\n\n\nDEVICE void widen(BF16,u32 word,u32&first,u32&second){\nconstexpr u32 one=0x3f803f80;\n#pragma unroll\nfor(int i=0;i<2;i++){\nu32 two=__byte_perm(word,0x43434343,i?0x4342:0x4140),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff7fff7f),\"r\"(one),\"r\"((two&0xff80ff80)|0x80008000));\n(i?second:first)=wide;\n}\n}\nDEVICE void widen(F16,u32 word,u32&first,u32&second){\nword ^=0x80808080;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(first): \"r\"(__byte_perm(word,0x64646464,0x4140)),\"r\"(0x64806480));\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(second): \"r\"(__byte_perm(word,0x64646464,0x4342)),\"r\"(0x64806480));\n}\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\n",
+"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\n\n\nstruct Slice_scales{\nconst float*from;\nint place[2*SIXTEENS];\nfloat now[2*SIXTEENS],next[2*SIXTEENS];\nint k_left;\n\n\nDEVICE Slice_scales(const gemmepi__epilogue_params&p,long long item,long long first,int column,int k,int k_end){\nif(!VARIES)\nreturn;\n"
+"const float*scale=p.scale_b.data+item*p.scale_b.stride;\nk_left=k_end-k;\nfrom=scale +k/SCALE_STEPS*step(p);\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++){\nint own=column+8*i;\nlong long outer=first+own%TILE_COLUMNS;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nplace[i]=(int)(scale_line<GEMMEPI_SCALE_B>(scale,outer,HALVES_IN*p.n,k_end).at-scale);\n}\nload();\n}\n__device__ static inline long long step(const gemmepi__epilogue_params&p){\nreturn scale_line<GEMMEPI_SCALE_B>(p.scale_b.data,0,HALVES_IN*p.n,0).step;\n}\nDEVICE void load(){\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nnext[i]=k_left>0?from[place[i]]:0;\n}\nDEVICE void go_on(const gemmepi__epilogue_params&p){\nmemcpy(now,next,sizeof now);\nk_left-=STEP;\nfrom+=STEP/SCALE_STEPS*step(p);\nload();\n}\n};\n\n\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(const u8*a,const u8*b,int eighth,Octet(&sums)[OCTETS]){\nFour bytes[SIXTEENS*2];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\n"
+"bytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++){\nint j=i/2%2;\nwiden(In(),bytes[i/4*2+i%2].at[half*2+j],weights[i/4][j][i%2],weights[i/4][j][i%2+2]);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\nDEVICE void multiply_slice(const u8*stage,const Slice_scales&scales,Octet(&totals)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\n"
+"const u8*a=stage +eighth*A_LINE,*b=stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\nif constexpr(VARIES){\nOctet sums[OCTETS]={};\nadd_products(a,b,eighth,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scales.now[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(a,b,eighth,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\n"
+"struct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\n",
+"for(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\ntemplate<bool Releases>DEVICE void blocks_meet(){\n#if GEMMEPI_PARTS > 1\nif(Releases)\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\nelse\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n#else\n__syncthreads();\n#endif\n}\n\nDEVICE u32 rank_in_cluster(){\nu32 rank=0;\n#if GEMMEPI_PARTS > 1\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n#endif\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\n"
+"Four_sums sums;\n#if GEMMEPI_PARTS > 1\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\n#else\nsums= *reinterpret_cast<const Four_sums*>(at);\n#endif\nreturn sums;\n}\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums=sums_of_part(at,0);\n#pragma unroll\nfor(int part=1;part<PARTS;part++){\nFour_sums other=sums_of_part(at,part);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\n"
+"#else\n#define CLUSTER\n#endif\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\n"
+"Of_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nif(PARTS>1)\nblocks_meet<false>();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\nextern __shared__ u8 shared[];\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
+"const Place_of_tile at(p);\n",
+"int warp=(int)threadIdx.x/32,warp_n=warp%WARPS_N,warp_k=warp/WARPS_N;\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nafter_launches_before();\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\nCopies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nSlice_scales scales(p,at.item,at.column(),warp_n*WARP_N+(int)threadIdx.x%32/4,first_k+warp_k*SLICE,k);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\n"
+"b.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\n}\ncopies_commit();\nif(VARIES)\nscales.go_on(p);\nmultiply_slice(shared+now,scales,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\n__syncthreads();\nfloat*results=reinterpret_cast<float*>(shared);\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nblocks_meet<true>();\nfinish(params,at,results);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -18551,6 +18578,7 @@ typedef struct gemmepi__scaled_step {
   int64_t offset_a, offset_y;
   int is_two;
   int tile_slow;
+  int row_threads; /* of a row, where rows stay in registers; 0: tiles */
 } gemmepi__scaled_step;
 
 /* Whether a task goes this way. */
@@ -18611,10 +18639,14 @@ typedef struct gemmepi__scaled_way {
   int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
-static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task, const gemmepi__scaled_way *way) {
+static void gemmepi__append_scaled_types(gemmepi__text *text, const gemmepi__task *task) {
   gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
+}
+
+static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task, const gemmepi__scaled_way *way) {
+  gemmepi__append_scaled_types(text, task);
   gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
   gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
   gemmepi__append(text, "#define GEMMEPI_VECTORS %d\n", way->vectors);
@@ -18636,13 +18668,20 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
   return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
+/* Elements of a vector, of the wider of a's and y's types. */
+static int gemmepi__scaled_vector(const gemmepi__task *task) {
+  int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
+    size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
+  return gemmepi__vector_of(size_a > size_y ? size_a : size_y);
+}
+
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
 static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
   gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
   gemmepi__scaled_params *params = &step->params;
   int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
     size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
-  int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__vector_of(largest), fast, d;
+  int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__scaled_vector(task), fast, d;
   int is_whole = task->scale_mode <= GEMMEPI_SCALE_OUTER,
     makes_scale = (task->flags & GEMMEPI_CAST_Y_SCALE) != 0;
   int64_t blocks = 1;
@@ -18688,9 +18727,72 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   return GEMMEPI_OK;
 }
 
+/* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
+
+#define GEMMEPI__ROW_MOST_THREADS 1024
+#define GEMMEPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
+
+typedef struct gemmepi__row_way {
+  int group, vectors; /* threads of a row, and what each of them has */
+} gemmepi__row_way;
+
+static gemmepi__row_way gemmepi__row_way_for(int64_t vectors) {
+  gemmepi__row_way way = {32, 0};
+  while (way.group < GEMMEPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GEMMEPI__ROW_MOST_VECTORS / 2)
+    way.group *= 2;
+  way.vectors = (int)gemmepi__divide_up(vectors, way.group);
+  return way;
+}
+
+/* Whether a task's scales are made so. way: of its cast, by tiles */
+static int gemmepi__is_of_rows(const gemmepi__task *task, const gemmepi__scaled_step *step,
+  const gemmepi__scaled_way *way, int vector) {
+  const gemmepi__scaled_params *params = &step->params;
+  int64_t lines = 1;
+  int d;
+  for (d = 1; d < params->rank; d++)
+    lines = gemmepi__times(lines, params->extent[d]);
+  return step->is_two && task->scale_mode == GEMMEPI_SCALE_OUTER && way->k_is_fast && way->vectors &&
+     gemmepi__divide_up(params->extent[0], vector) <=
+       GEMMEPI__ROW_MOST_THREADS * GEMMEPI__ROW_MOST_VECTORS &&
+     lines > 0 && lines <= INT_MAX / 2;
+}
+
+static void gemmepi__append_row_defines(gemmepi__text *text, const gemmepi__task *task, const gemmepi__row_way *way) {
+  gemmepi__append_scaled_types(text, task);
+  gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
+  gemmepi__append(text, "#define GEMMEPI_GROUP %d\n#define GEMMEPI_VECTORS %d\n", way->group, way->vectors);
+}
+
+/* In the place of the two launches. */
+static gemmepi_status gemmepi__build_scaled_rows(gemmepi_context *context, const gemmepi__task *task,
+  int vector, gemmepi__scaled_step *step) {
+  gemmepi__row_way way = gemmepi__row_way_for(gemmepi__divide_up(step->params.extent[0], vector));
+  char prologue[512];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  int64_t lines = 1;
+  int d, threads = way.group < 128 ? 128 : way.group;
+  for (d = 1; d < step->params.rank; d++)
+    lines *= step->params.extent[d];
+  step->amax_bytes = step->partial_bytes = 0;
+  step->is_two = 0;
+  step->tile_slow = threads / way.group;
+  step->row_threads = way.group;
+  step->cast.blocks = (unsigned)gemmepi__divide_up(lines, threads / way.group);
+  step->cast.threads_x = (unsigned)threads;
+  step->cast.threads_y = 1;
+  gemmepi__append_row_defines(&text, task, &way);
+  gemmepi__name_operation(task, task->operation, "gemmepi_scaled_rows", task->operands[GEMMEPI__IN_A].dtype,
+    task->operands[GEMMEPI__OUT_Y].dtype, &step->cast);
+  return gemmepi__get_kernel(context, "scaled_rows.cu", prologue, "gemmepi_scaled_rows", &step->cast);
+}
+
 static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task, gemmepi__scaled_step *step) {
   gemmepi__scaled_way first, second;
   gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
+  int vector = gemmepi__scaled_vector(task);
+  if (!status && gemmepi__is_of_rows(task, step, &first, vector))
+    return gemmepi__build_scaled_rows(context, task, vector, step);
   if (!status && step->is_two)
     status = gemmepi__build_scaled_launch(context, task, &first, &step->amax);
   return status ? status : gemmepi__build_scaled_launch(context, task, &second, &step->cast);
@@ -19581,7 +19683,9 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
   }
   if (plan->loop.launch.function)
     gemmepi__explain_loop(text, plan);
-  if (plan->scaled.cast.function)
+  if (plan->scaled.cast.function && plan->scaled.row_threads)
+    gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n", plan->scaled.row_threads);
+  else if (plan->scaled.cast.function)
     gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
       plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
   gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
@@ -20874,7 +20978,7 @@ typedef struct gemmepi__candidate {
 #define GEMMEPI__MOST_PARTS 16
 #define GEMMEPI__NEVER      1e300 /* microseconds */
 #define GEMMEPI__MOST_CANDIDATES \
-  16 /* FUSED has engines times three ways to copy the operands; choose.h looks */
+  20 /* FUSED has engines times three ways to copy the operands; choose.h looks */
 
 typedef struct gemmepi__candidates {
   int count;
@@ -21889,13 +21993,23 @@ typedef struct gemmepi__sm80 {
 
 /* >>what may go there */
 
+/* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
+static int gemmepi__is_of_weights(const gemmepi__problem *problem) {
+  int a = problem->views[GEMMEPI__A].dtype;
+  return problem->views[GEMMEPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
+}
+
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gemmepi__engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   if (context->arch < 80)
     return "its kernels are for compute capability 8.0 and later";
+  if (gemmepi__is_of_weights(problem))
+    return gemmepi__is_invariant(problem)
+        ? "BATCH_INVARIANT: the kernel for weights in I8 divides k among more warps or fewer"
+        : gemmepi__extents_rule(problem);
   if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-    return "a and b are not both BF16, both F16 or both F32";
+    return "a and b are not both BF16, both F16 or both F32, nor b weights in I8 and a BF16 or F16";
   return gemmepi__extents_rule(problem);
 }
 
@@ -22255,7 +22369,7 @@ static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *b
 
 static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   (void)context;
-  return gemmepi__half_group_rule(problem);
+  return gemmepi__is_of_weights(problem) ? "a and b differ in dtype" : gemmepi__half_group_rule(problem);
 }
 
 static void gemmepi__sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem, gemmepi__candidate *candidate) {
@@ -22328,6 +22442,8 @@ typedef struct gemmepi__small {
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   int64_t columns = gemmepi__half_columns(problem);
   (void)context;
+  if (gemmepi__is_of_weights(problem))
+    return "a and b differ in dtype";
   if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
     return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
@@ -22522,8 +22638,251 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
         gemmepi__small_describe,
         gemmepi__small_explain,
         GEMMEPI__HAS_SM80 ? gemmepi__small_run : NULL};
+/* The kernel of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu: it reads the weights as bytes, so that
+ memory gives half of what it would of 16 bits. It takes weights that lie along k, as nn.Linear has them, and A's rows likewise. */
 
-#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small)
+#define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
+#define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage */
+#define GEMMEPI__WEIGHTS_STAGES  12 /* at most */
+
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+ multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
+ leave other multiprocessors without. */
+typedef struct gemmepi__weights_shape {
+  short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
+  short parts; /* blocks of a cluster, which divide k */
+} gemmepi__weights_shape;
+
+/* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
+static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
+  {8, 32, 1, 1},  {8, 32, 1, 2},  {8, 64, 2, 1},  {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},  {16, 32, 1, 1},
+  {16, 64, 2, 1}, {16, 64, 2, 2}, {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},  {32, 64, 2, 2},  {32, 128, 4, 1},
+  {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2}, {64, 128, 4, 1}, {64, 128, 4, 2}, {64, 128, 4, 4},
+};
+
+typedef struct gemmepi__weights {
+  gemmepi__weights_shape shape;
+  int stages;
+  int applied; /* alpha is 1 and there is no C: compiled in */
+  gemmepi__launch launch;
+  gemmepi__plain_params params; /* all but pointers and scalars */
+  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
+  gemmepi__sums sums;
+} gemmepi__weights;
+
+/* >>what may go there */
+
+/* Of k, that a stage has. */
+static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
+  return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
+}
+
+/* Bytes of A in a stage, and of a stage. */
+static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape) {
+  return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
+}
+
+static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
+  return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+}
+
+#define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
+#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
+
+static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+  unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
+  unsigned stages = room / gemmepi__weights_stage(shape);
+  return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
+}
+
+static const char *gemmepi__weights_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  if (!gemmepi__is_of_weights(problem))
+    return "it is for b in I8 and a in BF16 or F16";
+  if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+    return "its operands lie along k: a is stored [m, k], b [n, k]";
+  if (gemmepi__copy_unit(problem, GEMMEPI__A) < 16 || gemmepi__copy_unit(problem, GEMMEPI__B) < 16)
+    return "it copies a and b at multiples of 16 bytes only: their pointers, lines and items";
+  if (gemmepi__chip_of(context->arch)->most_shared < GEMMEPI__WEIGHTS_MOST_SHARED)
+    return "a block of its kernel takes up to 128 KiB of shared memory";
+  if (gemmepi__leaves_states(problem))
+    return "it leaves no states of rows for a formula's reductions";
+  return gemmepi__half_group_rule(problem);
+}
+
+static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
+  (void)problem;
+  return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
+}
+
+/* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
+static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
+  if (shape->parts == 1)
+    return 1;
+  return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
+     problem->k >= (int64_t)shape->parts * gemmepi__weights_step(shape);
+}
+
+/* >>how long it takes */
+
+/* Cycles, a guess after the times of an H100: of a launch with its first stages and its end, of a stage with the products of each row in
+ it, and of adding up the parts of a cluster, of each. And bytes that a multiprocessor gets in a cycle while all do. */
+#define GEMMEPI__WEIGHTS_LAUNCH 4000
+#define GEMMEPI__WEIGHTS_FIXED  450
+#define GEMMEPI__WEIGHTS_ROW    12
+#define GEMMEPI__WEIGHTS_MEET   700
+#define GEMMEPI__WEIGHTS_RATE   24
+
+/* Microseconds with a shape, roughly. */
+static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__weights_shape *shape) {
+  int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+    gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
+  int64_t steps =
+    gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
+  double waves =
+    (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
+  double stage = GEMMEPI__WEIGHTS_FIXED + GEMMEPI__WEIGHTS_ROW * shape->tile_m;
+  double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
+  double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
+  cycles += waves * (double)steps * (stage > load ? stage : load);
+  return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
+}
+
+static void gemmepi__weights_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__candidate *candidate) {
+  int i;
+  for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__weights_shapes); i++) {
+    double time = gemmepi__weights_microseconds(context, problem, &gemmepi__weights_shapes[i]);
+    if (i && (time >= candidate->microseconds ||
+      !gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[i], context->arch)))
+      continue;
+    candidate->shape = i;
+    candidate->microseconds = time;
+  }
+}
+
+/* >>building */
+
+static void gemmepi__append_weights_defines(gemmepi__text *text, const gemmepi__problem *problem,
+  const gemmepi__weights_shape *shape, int stages, int applied) {
+  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, problem->views[GEMMEPI__B].scale);
+  gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+    gemmepi__type_name(problem, GEMMEPI__A), applied);
+  gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+  gemmepi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
+  gemmepi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
+}
+
+static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__weights *weights) {
+  static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
+  const gemmepi__weights_shape *shape = &weights->shape;
+  char prologue[1536], words[160];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
+  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
+    gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
+    shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gemmepi__name_of_epilogue(problem, problem->common, words));
+  return gemmepi__get_product_kernel(context, problem, "gemm_weights.cu", prologue, "gemmepi_weights", &weights->launch);
+}
+
+static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, void *built) {
+  gemmepi__weights *weights = (gemmepi__weights *)built;
+  const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
+  gemmepi_status status;
+  memset(weights, 0, sizeof *weights);
+  weights->shape = *shape;
+  weights->stages = gemmepi__weights_stages(shape, context->arch);
+  weights->applied = candidate->applied;
+  status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
+    &weights->launch, &weights->params);
+  if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
+    status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  if (status)
+    return status;
+  weights->launch.blocks *= (unsigned)shape->parts;
+  weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
+  weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
+  status = gemmepi__get_weights_kernel(context, problem, weights);
+  if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+    status = gemmepi__build_sums(context, problem, weights->params.epilogue.row_tiles, &weights->sums);
+  return status;
+}
+
+static void gemmepi__weights_describe(const void *built, gemmepi__built_details *details) {
+  const gemmepi__weights *weights = (const gemmepi__weights *)built;
+  details->launch = &weights->launch;
+  details->pass = NULL;
+  details->sums = &weights->sums;
+  details->tile_m = weights->shape.tile_m;
+  details->tile_n = weights->shape.tile_n;
+  details->workspace_size =
+    gemmepi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
+}
+
+/* >>running, and in words */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const gemmepi__problem *problem,
+  const void *built, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
+  const gemmepi__weights *weights = (const gemmepi__weights *)built;
+  gemmepi__plain_params params = weights->params;
+  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+  gemmepi__point_epilogue(arguments, weights->applied, workspace, &params.epilogue, params.extras, params.places);
+  params.a.data = arguments->pointers[GEMMEPI__A];
+  params.b.data = arguments->pointers[GEMMEPI__B];
+  if (!status)
+    status = gemmepi__launch_kernel(context, &weights->launch, &params, "the product", stream);
+  if (!status)
+    status = gemmepi__run_sums(context, &weights->sums, arguments, workspace,
+      gemmepi__past(workspace, weights->partial_bytes), stream);
+  return status;
+}
+
+static void gemmepi__weights_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+  const gemmepi__weights *weights = (const gemmepi__weights *)built;
+  (void)problem;
+  gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
+    weights->launch.name, weights->launch.blocks, weights->launch.threads_x,
+    weights->shape.tile_m, weights->shape.tile_n, weights->stages);
+  if (weights->shape.parts > 1)
+    gemmepi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
+  gemmepi__append(text, "\n");
+  gemmepi__explain_sums(text, &weights->sums);
+}
+
+/* >>the engine */
+
+static double gemmepi__weights_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
+  return candidate->parts == 1 && gemmepi__weights_shape_takes(problem, shape, context->arch)
+       ? gemmepi__weights_microseconds(context, problem, shape)
+       : GEMMEPI__NEVER;
+}
+
+static void gemmepi__weights_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+  *tile_m = gemmepi__weights_shapes[candidate->shape].tile_m;
+  *tile_n = gemmepi__weights_shapes[candidate->shape].tile_n;
+}
+
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
+static const gemmepi__engine gemmepi__weights_engine = {"weights",
+        GEMMEPI__HAS_SM80,
+        1,
+        gemmepi__weights_rule,
+        gemmepi__weights_varies,
+        gemmepi__weights_choose,
+        GEMMEPI__COUNT(gemmepi__weights_shapes),
+        gemmepi__weights_estimate,
+        gemmepi__weights_tile,
+        GEMMEPI__HAS_SM80 ? gemmepi__weights_build : NULL,
+        gemmepi__weights_describe,
+        gemmepi__weights_explain,
+        GEMMEPI__HAS_SM80 ? gemmepi__weights_run : NULL};
+
+#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights)
 
 #define GEMMEPI__BUILT_OF(name)  gemmepi__##name name;
 #define GEMMEPI__ENGINE_OF(name) &gemmepi__##name##_engine,
@@ -23717,7 +24076,8 @@ static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand
 static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
-       : gemmepi__copy_unit(problem, operand) < 16                 ? GEMMEPI__IN_UNITS
+       : gemmepi__copy_unit(problem, operand) < 16 && problem->views[operand].bits > 8
+        ? GEMMEPI__IN_UNITS
         : GEMMEPI__AS_IT_LIES;
   if (pack == GEMMEPI__AS_IT_LIES)
     return pack;
@@ -23981,6 +24341,15 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
  gemmepi__lt_rank's. */
 #define GEMMEPI__LT_CALL 2.2
 
+/* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
+static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem);
+static double gemmepi__widened_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+  gemmepi__problem wide = *problem;
+  gemmepi__view *b = &wide.views[GEMMEPI__B];
+  *b = gemmepi__converted_view(b, problem->batch, problem->common);
+  return gemmepi__bare_microseconds(context, &wide) + 1 + 1.5 * (double)b->bytes / 3.5e6;
+}
+
 /* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, one and a
  half times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
  longer. Fitted to 166 times in CUDA graphs on an H100, of which it is 0.18 off in the mean. */
@@ -23992,6 +24361,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
   double rate = gemmepi__sm80_rate(problem, chip), otherwise;
   int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
   int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A], problem->n * problem->views[GEMMEPI__A].bits / 8);
+  if (gemmepi__is_of_weights(problem))
+    return gemmepi__widened_microseconds(context, problem);
   if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);

@@ -44,9 +44,13 @@ static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
+static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
+static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL, 0}; /* clusters are Hopper's and later */
+static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
+static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
 
 /* One cubin. */
 typedef struct kernel {
@@ -560,6 +564,39 @@ static void add_scaled(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode 
     }
 }
 
+static void add_scaled_rows(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, int group, int vectors) {
+    char name[96], prologue[1024];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__row_way way;
+    request made;
+    take_request(&made, GEMMEPI_OP_CAST, 0, from, &layouts[1]);
+    made.outputs.dtype = to;
+    made.desc.scale_mode = GEMMEPI_SCALE_OUTER;
+    made.desc.flags = flags;
+    made.desc.a = &made.inputs;
+    made.desc.y = &made.outputs;
+    finish_request(&made, "a scaled cast");
+    way.group = group, way.vectors = vectors;
+    append_dtype(&text, from);
+    gemmepi__append(&text, "_to_");
+    append_dtype(&text, to);
+    gemmepi__append(&text, "_%x_%d_by_%d", (unsigned)(flags >> 32), group, vectors);
+    gemmepi__append_row_defines(&defines, &made.task, &way);
+    add(&scaled_rows, name, prologue);
+}
+
+static void list_scaled_rows(void) {
+    static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16};
+    static const int ways[][2] = {{32, 1}, {32, 4}, {64, 3}, {128, 4}, {512, 4}, {1024, 3}, {1024, 8}};
+    size_t d, i;
+    few_archs = 1;
+    for (d = 0; d < GEMMEPI__COUNT(floats); d++)
+        for (i = 0; i < GEMMEPI__COUNT(ways); i++)
+            add_scaled_rows(floats[d], i % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2,
+                            GEMMEPI_CAST_Y_SCALE | (i % 3 ? GEMMEPI_CAST_AMAX : 0), ways[i][0], ways[i][1]);
+}
+
 static void list_elementwise(void) {
     static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F64};
     static const gemmepi_operation operations[] = {GEMMEPI_OP_ACTIVATION, GEMMEPI_OP_ACTIVATION_BACKWARD,
@@ -870,6 +907,54 @@ static void list_small(void) {
         add_small(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, activation | back, (shape + 1) % shapes, layout, 2, 1);
         add_small(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
                   (shape + 2) % shapes, layout, 8, 1);
+    }
+}
+
+static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mode scale,
+                        gemmepi_epilogue epilogue, int shape, int applied) {
+    gemmepi_matmul_desc desc = new_desc(a, GEMMEPI_I8, results, epilogue);
+    const gemmepi__weights_shape *cut = &gemmepi__weights_shapes[shape];
+    gemmepi__problem problem;
+    char name[160], prologue[2048];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    desc.k = 8192;
+    desc.b.transposed = 1;
+    desc.b.scale.mode = scale;
+    append_dtype(&text, a);
+    append_results(&text, &desc);
+    gemmepi__append(&text, "_shape_%d_scale_%d%s", shape, (int)scale, applied ? "" : "_scaled");
+    normalise(&desc, name, &problem);
+    if (!gemmepi__weights_shape_takes(&problem, cut, 90))
+        return;
+    gemmepi__append_weights_defines(&defines, &problem, cut, gemmepi__weights_stages(cut, cut->parts > 1 ? 90 : 80), applied);
+    add(cut->parts > 1 ? &weights_parts : &weights, name, prologue);
+}
+
+/* Every shape with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
+static void list_weights(void) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    int shape, shapes = (int)GEMMEPI__COUNT(gemmepi__weights_shapes);
+    uint32_t nth;
+    few_archs = 1;
+    for (shape = 0; shape < shapes; shape++) {
+        gemmepi_dtype a = shape % 2 ? GEMMEPI_BF16 : GEMMEPI_F16, b = shape % 2 ? GEMMEPI_F16 : GEMMEPI_BF16;
+        add_weights(a, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_OUTER, GEMMEPI_SILU | GEMMEPI_BIAS, shape, 1);
+        add_weights(b, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_NONE, shape, 1);
+        add_weights(a, GEMMEPI_F32, GEMMEPI_SCALE_VECTOR_128,
+                    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX, shape, 0);
+        add_weights(b, GEMMEPI_F32, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_GELU_TANH | GEMMEPI_RESIDUAL | back, shape,
+                    0);
+        add_weights(a, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_NONE, GEMMEPI_GELU_ERF | GEMMEPI_GATED | back, shape,
+                    1);
+    }
+    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
+        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+        shape = (int)nth % shapes;
+        add_weights(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_SCALE_OUTER, activation | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
+                    0);
+        add_weights(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_VECTOR_128,
+                    activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, (shape + 5) % shapes, 1);
     }
 }
 
@@ -1221,6 +1306,15 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
         memset(&built, 0, sizeof built);
         gemmepi__cut_up_sm80(&problem, &cut, applied, &built);
         gemmepi__append_sm80_defines(&defines, &problem, &built);
+    } else if (of == &weights_inside) {
+        problem.views[GEMMEPI__B].dtype = GEMMEPI_I8;
+        problem.views[GEMMEPI__B].bits = 8;
+        problem.views[GEMMEPI__B].scale = shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
+        if (gemmepi__leaves_states(&problem) ||
+            !gemmepi__weights_shape_takes(&problem, &gemmepi__weights_shapes[shape], 90))
+            return;
+        gemmepi__append_weights_defines(&defines, &problem, &gemmepi__weights_shapes[shape],
+                                        gemmepi__weights_stages(&gemmepi__weights_shapes[shape], 80), applied);
     } else {
         if (gemmepi__leaves_states(&problem) ||
             !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))
@@ -1240,7 +1334,8 @@ static void list_inside(void) {
         int shapes, turns;
     } engines[] = {{&fused_inside, GEMMEPI__COUNT(gemmepi__sm90_shapes), 5},
                    {&mma_inside, GEMMEPI__COUNT(gemmepi__sm80_shapes), 7},
-                   {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 9}};
+                   {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 9},
+                   {&weights_inside, GEMMEPI__COUNT(gemmepi__weights_shapes), 11}};
     size_t e, i;
     int shape;
     few_archs = 1;
@@ -1264,6 +1359,8 @@ static void list_kernels(void) {
     list_row_factors();
     list_invariant();
     list_small();
+    list_weights();
+    list_scaled_rows();
     few_archs = 1;
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
         gemmepi_epilogue activation = gemmepi__activations[nth].code;

@@ -162,7 +162,8 @@ typedef enum gemmepi_compute {
                     L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
                     multiple of 4                are not read
 
-   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. */
+   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. Weights in I8 beside an a of 16 bits are a b
+   with OUTER, one for each output, or VECTOR_128: stored [n, k] and few rows of a are fast. */
 typedef enum gemmepi_scale_mode {
     GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
     GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */

@@ -201,7 +201,10 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
     }
     if (plan->loop.launch.function)
         gemmepi__explain_loop(text, plan);
-    if (plan->scaled.cast.function)
+    if (plan->scaled.cast.function && plan->scaled.row_threads)
+        gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n",
+                        plan->scaled.row_threads);
+    else if (plan->scaled.cast.function)
         gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
     gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),

@@ -19,6 +19,7 @@ typedef struct gemmepi__scaled_step {
     int64_t offset_a, offset_y;
     int is_two;
     int tile_slow;
+    int row_threads; /* of a row, where rows stay in registers; 0: tiles */
 } gemmepi__scaled_step;
 
 /* Whether a task goes this way. */
@@ -81,13 +82,17 @@ typedef struct gemmepi__scaled_way {
     int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
-static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
-                                   const gemmepi__scaled_way *way) {
+static void gemmepi__append_scaled_types(gemmepi__text *text, const gemmepi__task *task) {
     gemmepi__append(text, "#define GEMMEPI_A_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__IN_A].dtype)->name);
     gemmepi__append(text, "#define GEMMEPI_Y_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)task->operands[GEMMEPI__OUT_Y].dtype)->name);
     gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)task->accumulator)->name);
+}
+
+static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *task,
+                                   const gemmepi__scaled_way *way) {
+    gemmepi__append_scaled_types(text, task);
     gemmepi__append(text, "#define GEMMEPI_MODE %d\n", (int)task->scale_mode);
     gemmepi__append(text, "#define GEMMEPI_K_FAST %d\n", way->k_is_fast);
     gemmepi__append(text, "#define GEMMEPI_VECTORS %d\n", way->vectors);
@@ -110,13 +115,20 @@ static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, con
     return gemmepi__get_kernel(context, "scaled.cu", prologue, "gemmepi_scaled", launch);
 }
 
+/* Elements of a vector, of the wider of a's and y's types. */
+static int gemmepi__scaled_vector(const gemmepi__task *task) {
+    int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
+        size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
+    return gemmepi__vector_of(size_a > size_y ? size_a : size_y);
+}
+
 /* Axes, tiles and what kind of launches there will be; *first is that of amax, where there are two. */
 static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmepi__scaled_step *step,
                                                gemmepi__scaled_way *first, gemmepi__scaled_way *second) {
     gemmepi__scaled_params *params = &step->params;
     int size_a = gemmepi__size_of(task->operands[GEMMEPI__IN_A].dtype),
         size_y = gemmepi__size_of(task->operands[GEMMEPI__OUT_Y].dtype);
-    int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__vector_of(largest), fast, d;
+    int largest = size_a > size_y ? size_a : size_y, vector = gemmepi__scaled_vector(task), fast, d;
     int is_whole = task->scale_mode <= GEMMEPI_SCALE_OUTER,
         makes_scale = (task->flags & GEMMEPI_CAST_Y_SCALE) != 0;
     int64_t blocks = 1;
@@ -162,10 +174,74 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
     return GEMMEPI_OK;
 }
 
+/* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
+
+#define GEMMEPI__ROW_MOST_THREADS 1024
+#define GEMMEPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
+
+typedef struct gemmepi__row_way {
+    int group, vectors; /* threads of a row, and what each of them has */
+} gemmepi__row_way;
+
+static gemmepi__row_way gemmepi__row_way_for(int64_t vectors) {
+    gemmepi__row_way way = {32, 0};
+    while (way.group < GEMMEPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GEMMEPI__ROW_MOST_VECTORS / 2)
+        way.group *= 2;
+    way.vectors = (int)gemmepi__divide_up(vectors, way.group);
+    return way;
+}
+
+/* Whether a task's scales are made so. way: of its cast, by tiles */
+static int gemmepi__is_of_rows(const gemmepi__task *task, const gemmepi__scaled_step *step,
+                               const gemmepi__scaled_way *way, int vector) {
+    const gemmepi__scaled_params *params = &step->params;
+    int64_t lines = 1;
+    int d;
+    for (d = 1; d < params->rank; d++)
+        lines = gemmepi__times(lines, params->extent[d]);
+    return step->is_two && task->scale_mode == GEMMEPI_SCALE_OUTER && way->k_is_fast && way->vectors &&
+           gemmepi__divide_up(params->extent[0], vector) <=
+               GEMMEPI__ROW_MOST_THREADS * GEMMEPI__ROW_MOST_VECTORS &&
+           lines > 0 && lines <= INT_MAX / 2;
+}
+
+static void gemmepi__append_row_defines(gemmepi__text *text, const gemmepi__task *task,
+                                        const gemmepi__row_way *way) {
+    gemmepi__append_scaled_types(text, task);
+    gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
+    gemmepi__append(text, "#define GEMMEPI_GROUP %d\n#define GEMMEPI_VECTORS %d\n", way->group, way->vectors);
+}
+
+/* In the place of the two launches. */
+static gemmepi_status gemmepi__build_scaled_rows(gemmepi_context *context, const gemmepi__task *task,
+                                                 int vector, gemmepi__scaled_step *step) {
+    gemmepi__row_way way = gemmepi__row_way_for(gemmepi__divide_up(step->params.extent[0], vector));
+    char prologue[512];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    int64_t lines = 1;
+    int d, threads = way.group < 128 ? 128 : way.group;
+    for (d = 1; d < step->params.rank; d++)
+        lines *= step->params.extent[d];
+    step->amax_bytes = step->partial_bytes = 0;
+    step->is_two = 0;
+    step->tile_slow = threads / way.group;
+    step->row_threads = way.group;
+    step->cast.blocks = (unsigned)gemmepi__divide_up(lines, threads / way.group);
+    step->cast.threads_x = (unsigned)threads;
+    step->cast.threads_y = 1;
+    gemmepi__append_row_defines(&text, task, &way);
+    gemmepi__name_operation(task, task->operation, "gemmepi_scaled_rows", task->operands[GEMMEPI__IN_A].dtype,
+                            task->operands[GEMMEPI__OUT_Y].dtype, &step->cast);
+    return gemmepi__get_kernel(context, "scaled_rows.cu", prologue, "gemmepi_scaled_rows", &step->cast);
+}
+
 static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemmepi__task *task,
                                             gemmepi__scaled_step *step) {
     gemmepi__scaled_way first, second;
     gemmepi_status status = gemmepi__describe_scaled(task, step, &first, &second);
+    int vector = gemmepi__scaled_vector(task);
+    if (!status && gemmepi__is_of_rows(task, step, &first, vector))
+        return gemmepi__build_scaled_rows(context, task, vector, step);
     if (!status && step->is_two)
         status = gemmepi__build_scaled_launch(context, task, &first, &step->amax);
     return status ? status : gemmepi__build_scaled_launch(context, task, &second, &step->cast);

@@ -69,7 +69,7 @@ typedef struct gemmepi__pass_params {
     GEMMEPI__PLACES
 } gemmepi__pass_params;
 
-/* gemm_plain.cu, gemm_small.cu: product and epilogue. a and b lie as stored. */
+/* gemm_plain.cu, gemm_small.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
 typedef struct gemmepi__plain_params {
     gemmepi__epilogue_params epilogue;
     gemmepi__kernel_matrix a, b;
@@ -236,7 +236,7 @@ typedef struct gemmepi__sum_params {
     unsigned kept_blocks; /* the grid is these times the parts */
 } gemmepi__sum_params;
 
-/* scaled.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+/* scaled.cu, scaled_rows.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
 typedef struct gemmepi__scaled_params {
     void *a, *y;
     const float *scale; /* read, or with Y_SCALE of whole tensors and rows */

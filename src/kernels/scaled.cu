@@ -1,34 +1,21 @@
 // Casts with scales and amax of rows, of 128 steps of k, or of blocks of 128 x 128; and of whole tensors where the scale is
 // made from their amax. A block has a tile of 128 x SLOW elements of a matrix: "fast" is the axis along which threads are
 // neighbours, "slow" the other. A scale's matrix has rows and k: which of the two axes is k is a define.
-#include "amax.cuh"
-#include "params.h"
-#include "types.cuh"
+#include "scaled.cuh"
 
-#ifndef GEMMEPI_A_TYPE
-#define GEMMEPI_A_TYPE   F32
-#define GEMMEPI_Y_TYPE   E4M3
-#define GEMMEPI_ACC      F32
+#ifndef GEMMEPI_MODE
 #define GEMMEPI_MODE     3 // the public mode of scales and amax
 #define GEMMEPI_K_FAST   1 // 1: k is the fast axis
 #define GEMMEPI_VECTORS  0 // 1: both tensors are dense and aligned along the fast axis
 #define GEMMEPI_SCALE    2 // the enum below
-#define GEMMEPI_AMAX     0 // 1: amax is written
 #define GEMMEPI_STORES   1 // 0: only amax
 #define GEMMEPI_SLOW     64 // 128, or 64 where no number belongs to more than one line along the fast axis
 #endif
 
 enum { AS_IT_IS, GIVEN, FROM_TILE, FROM_AMAX }; // the scale: none, p.scale, made here, made of what p.amax holds already
 
-typedef GEMMEPI_ACC Acc;
-typedef GEMMEPI_A_TYPE A;
-typedef GEMMEPI_Y_TYPE Y;
-typedef Amax_of<A> Amax;
-typedef decltype(magnitude(Amax())) Magnitude;
-
 constexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;
-constexpr int LARGEST_SIZE = sizeof(A) > sizeof(Y) ? sizeof(A) : sizeof(Y);
-constexpr int WIDE = !GEMMEPI_VECTORS ? 1 : 16 / LARGEST_SIZE < RUN ? 16 / LARGEST_SIZE : RUN;
+constexpr int WIDE = GEMMEPI_VECTORS ? VECTOR : 1;
 constexpr int LANES = TILE / WIDE, ROWS = THREADS / LANES; // threads along the fast and the slow axis
 constexpr int VECTORS = SLOW / ROWS;                       // of a thread
 constexpr bool K_FAST = GEMMEPI_K_FAST;
@@ -56,27 +43,13 @@ __device__ inline long long place_of(const gemmepi__scaled_params &p, long long 
     return (item * ((rows + SCALE_STEPS - 1) / SCALE_STEPS) + row / SCALE_STEPS) * line + k / SCALE_STEPS;
 }
 
-__device__ inline float number_of(u32 bits) {
-    return __uint_as_float(bits);
-}
-__device__ inline double number_of(u64 bits) {
-    return __longlong_as_double((long long)bits);
-}
-
-// amax over the largest number of y's type; 1 where amax is 0 or not finite
-__device__ inline float scale_from(Magnitude bits) {
-    constexpr float largest = SAME<Y, E5M2> ? 57344.f : 448.f;
-    Acc amax = number_of(bits);
-    constexpr float least = 1.17549435e-38f, most = 3.40282347e38f; // where an f64 amax would lead out of f32
-    Acc scale = amax / largest;
-    return amax == 0 || amax - amax != 0 ? 1.f : scale < least ? least : scale > most ? most : (float)scale;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     __shared__ Magnitude largest[TILE];
     __shared__ Acc factor[TILE];
-    u32 rest = blockIdx.x / p.tiles[0], item = rest / p.tiles[1], outer = item;
-    long long fast = (long long)(blockIdx.x - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;
+    // behind the launch that finds amax the last tiles go first: those are in L2 still
+    u32 tile = GEMMEPI_SCALE == FROM_AMAX ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    u32 rest = tile / p.tiles[0], item = rest / p.tiles[1], outer = item;
+    long long fast = (long long)(tile - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;
     int extent_fast = p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE;
     int extent_slow = p.extent[1] - slow < SLOW ? (int)(p.extent[1] - slow) : SLOW;
     const A *a = (const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1];

@@ -39,6 +39,15 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
    gemmepi__lt_rank's. */
 #define GEMMEPI__LT_CALL 2.2
 
+/* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
+static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem);
+static double gemmepi__widened_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi__problem wide = *problem;
+    gemmepi__view *b = &wide.views[GEMMEPI__B];
+    *b = gemmepi__converted_view(b, problem->batch, problem->common);
+    return gemmepi__bare_microseconds(context, &wide) + 1 + 1.5 * (double)b->bytes / 3.5e6;
+}
+
 /* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, one and a
    half times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
    longer. Fitted to 166 times in CUDA graphs on an H100, of which it is 0.18 off in the mean. */
@@ -51,6 +60,8 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
     int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
                                 problem->n * problem->views[GEMMEPI__A].bits / 8);
+    if (gemmepi__is_of_weights(problem))
+        return gemmepi__widened_microseconds(context, problem);
     if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
         unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
     gemmepi__pack_views(problem, packs, &bare);

@@ -762,6 +762,28 @@ static void scaled_casts_take_any_strides(void) {
                 }
 }
 
+/* From a lane's vector to more than a block has registers for; lines lie at multiples of 16 bytes, and are longer than rows. */
+static void rows_of_any_length_have_scales_of_their_own(void) {
+    static const gemmepi_dtype from[] = {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_E5M2};
+    static const int64_t lengths[] = {1, 7, 8, 129, 256, 1000, 1032, 2048, 4096, 8200, 40000, 70000, 140000};
+    int t, i, turn = 0;
+    for (t = 0; t < COUNT(from); t++)
+        for (i = 0; i < COUNT(lengths); i++, turn++) {
+            int64_t shape[3], line = (lengths[i] + 15) / 16 * 16 + 16 * (i % 2);
+            call c;
+            shape[0] = 1 + turn % 3, shape[1] = lengths[i] < 3000 ? 37 : 3, shape[2] = lengths[i];
+            c = call_plain(GEMMEPI_OP_CAST, from[t], 3, shape);
+            c.o.t[E_Y].dtype = turn % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2;
+            c.o.t[E_A].stride[1] = c.o.t[E_Y].stride[1] = line;
+            c.o.t[E_A].stride[0] = line * shape[1] + 32, c.o.t[E_Y].stride[0] = line * shape[1];
+            c.o.mode = GEMMEPI_SCALE_OUTER;
+            c.o.flags = GEMMEPI_CAST_Y_SCALE | (turn % 4 < 2 ? GEMMEPI_CAST_AMAX : 0);
+            c.seed = (uint64_t)turn;
+            c.values = turn % 5 == 4 ? SPECIAL : MIXED;
+            hold(c);
+        }
+}
+
 /* amax is F64 where a is, whatever y is; and what is F64 on one side is multiplied in F64. */
 static void casts_from_and_to_f64_have_the_amax_of_a(void) {
     static const struct {
@@ -1263,6 +1285,7 @@ int main(void) {
         RUN(scales_of_casts_go_with_the_last_two_axes);
         RUN(a_row_beyond_whole_blocks_has_numbers_of_its_own_before_the_next_matrix);
         RUN(scaled_casts_take_any_strides);
+        RUN(rows_of_any_length_have_scales_of_their_own);
         RUN(casts_from_and_to_f64_have_the_amax_of_a);
         RUN(an_empty_cast_leaves_its_numbers_as_they_were);
         RUN(the_scales_of_a_cast_are_1_where_there_is_no_amax);

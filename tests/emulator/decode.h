@@ -131,6 +131,8 @@ static table make_table() {
     t["mul.wide.u16"] = {"422", mul_wide<u16, u32>};
     t["mul.wide.s32"] = {"844", mul_wide<s32, s64>};
     t["mul.wide.u32"] = {"844", mul_wide<u32, u64>};
+    t["fma.rn.bf16x2"] = {"4444", three<u32, fma_bf16x2>};
+    t["sub.f16x2"] = {"444", two<u32, sub_f16x2>};
     t["max.u16x2"] = {"444", two<u32, max_u16x2>};
     t["max.s16x2"] = {"444", two<u32, max_s16x2>};
 

@@ -20,6 +20,11 @@ sample() {
         echo "90 gpu/fused 2 $shape 5"
     done
     cat <<'LIST'
+90 gpu/weights 1 0 3
+90 gpu/weights 1 8 3
+90 gpu/weights 1 12 3
+90 gpu/weights 1 19 3
+80 gpu/weights 1 17 2
 90 gpu/operands
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3

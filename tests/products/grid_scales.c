@@ -166,6 +166,102 @@ static void an_aux_of_8_bits_feeds_backward_by_its_scale(void) {
     }
 }
 
+/* >>weights in I8, beside an a of 16 bits: a kernel of their own takes what lies along k at multiples of 16 bytes */
+
+static const types bf16_i8 = {"bf16 by i8",  GEMMEPI_BF16,           GEMMEPI_BF16, GEMMEPI_BF16,
+                              GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8, GEMMEPI_BF16};
+static const types f16_i8_to_f32 = {"f16 by i8 to f32", GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_F32,
+                                    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8, GEMMEPI_F16};
+static const types bf16_i8_to_f16 = {"bf16 by i8 to f16", GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32,
+                                     GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8, GEMMEPI_F32};
+static const types *const weight_types[] = {&bf16_i8, &f16_i8_to_f32, &bf16_i8_to_f16};
+
+static problem by_weights(int type, int64_t m, int64_t n, int64_t k, int mode, gemmepi_epilogue epilogue) {
+    problem p = typed(weight_types[type], m, n, k, epilogue);
+    lay_out(&p, 4); /* b is [n, k], as nn.Linear has it */
+    p.desc.a.ld = (k + 7) / 8 * 8, p.desc.b.ld = (k + 15) / 16 * 16;
+    add_scales(&p, GEMMEPI_SCALE_NONE, (gemmepi_scale_mode)mode);
+    return p;
+}
+
+static void few_rows_by_weights_of_8_bits_hold_in_every_scale_mode(void) {
+    static const int64_t rows[] = {1, 7, 8, 9, 16, 31, 64, 65, 130};
+    static const int64_t extents[][2] = {{64, 128}, {33, 300}, {150, 16}, {40, 1}, {272, 1100}, {8, 129}};
+    int mode, i, j, turn = 0;
+    for (mode = 0; mode <= (int)GEMMEPI_SCALE_BLOCK_128; mode++)
+        for (i = 0; i < COUNT(rows); i++)
+            for (j = 0; j < COUNT(extents); j++, turn++) {
+                problem p =
+                    by_weights(turn % 3, rows[i], extents[j][0], extents[j][1], mode, GEMMEPI_NONE);
+                p.fill = turn % 4 ? NORMAL : INTEGERS;
+                p.seed = (uint64_t)turn;
+                holds(&p);
+            }
+}
+
+static void weights_of_8_bits_go_with_every_epilogue(void) {
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+        GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS,
+        GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+        GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+        GEMMEPI_NONE | GEMMEPI_BGRAD,
+        GEMMEPI_NONE | GEMMEPI_BGRAD_A,
+        GEMMEPI_NONE | GEMMEPI_BGRAD_B,
+    };
+    int e, mode, turn = 0;
+    for (e = 0; e < COUNT(epilogues); e++)
+        for (mode = (int)GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++, turn++) {
+            problem p = by_weights(turn % 3, 5 + 7 * (turn % 4), 144, 272, mode, epilogues[e]);
+            if (turn % 5 == 4) {
+                p.desc.batch = 3;
+                problem_space_out(&p, 16);
+                problem_space_out_scales(&p, 4);
+            }
+            if (turn % 3 == 2)
+                problem_scale(&p, 0.75, 0.5);
+            holds(&p);
+        }
+}
+
+/* Stored [k, n], at odd lines, in column-major order, where weights are the first operand, and as the first in row-major order. */
+static void weights_of_8_bits_may_lie_in_any_way(void) {
+    int layout, mode, first;
+    for (layout = 0; layout < LAYOUTS; layout++)
+        for (mode = (int)GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
+            for (first = 0; first < 2; first++) {
+                problem p = typed(&bf16_i8, first ? 150 : 12, first ? 12 : 150, 290, GEMMEPI_SILU | GEMMEPI_BIAS);
+                lay_out(&p, layout);
+                if (first) {
+                    p.desc.a.dtype = GEMMEPI_I8, p.desc.b.dtype = GEMMEPI_BF16;
+                    p.desc.d.dtype = GEMMEPI_BF16;
+                }
+                add_scales(&p, first ? (gemmepi_scale_mode)mode : GEMMEPI_SCALE_NONE,
+                           first ? GEMMEPI_SCALE_NONE : (gemmepi_scale_mode)mode);
+                holds(&p);
+                if (layout % 2 == 0)
+                    continue;
+                p.desc.a.ld = p.desc.b.ld = 304; /* long enough for every layout, and whole units */
+                holds(&p);
+            }
+}
+
+static void infinities_beside_weights_stay_in_their_rows(void) {
+    enum { M = 11, N = 40, K = 272 };
+    static double a[M * K];
+    int mode, i;
+    for (i = 0; i < M * K; i++)
+        a[i] = 1 + i % 5;
+    a[3 * K + 271] = INFINITY, a[7 * K + 130] = NAN, a[10 * K] = -INFINITY;
+    for (mode = 0; mode <= (int)GEMMEPI_SCALE_BLOCK_128; mode++) {
+        problem p = by_weights(mode % 3, M, N, K, mode, GEMMEPI_NONE);
+        p.given[T_A] = a;
+        holds(&p);
+    }
+}
+
 /* >>amax */
 
 /* Three items of two rows, times 1 and -1/2; one of the rows is given. */
@@ -276,6 +372,10 @@ static void run_all(void) {
     RUN(each_item_of_a_batch_has_its_own_scales_or_all_share_them);
     RUN(c_d_aux_and_residual_have_scales);
     RUN(an_aux_of_8_bits_feeds_backward_by_its_scale);
+    RUN(few_rows_by_weights_of_8_bits_hold_in_every_scale_mode);
+    RUN(weights_of_8_bits_go_with_every_epilogue);
+    RUN(weights_of_8_bits_may_lie_in_any_way);
+    RUN(infinities_beside_weights_stay_in_their_rows);
     RUN(amax_is_the_largest_magnitude_before_scaling_and_rounding);
     RUN(a_nan_anywhere_is_the_amax);
     RUN(amax_holds_over_many_tiles_and_items);

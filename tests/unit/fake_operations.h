@@ -237,7 +237,7 @@ static const struct {
     {"cast of rows", cast_of_rows, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
     {"cast of rows with amax", cast_of_rows_with_amax, GEMMEPI_ROUTE_SCALED, 1, 1, 0},
     {"cast of new rows", cast_of_new_rows, GEMMEPI_ROUTE_SCALED, 1, 2, 1},
-    {"cast of new rows with amax", cast_of_new_rows_with_amax, GEMMEPI_ROUTE_SCALED, 1, 2, 0},
+    {"cast of new rows with amax", cast_of_new_rows_with_amax, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
     {"cast of new blocks", cast_of_new_blocks, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
     {"empty", empty_call, GEMMEPI_ROUTE_EMPTY, 0, 0, 0},
     {"formula", dense_formula, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},

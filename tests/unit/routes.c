@@ -434,6 +434,45 @@ static void other_chips_from_8_0_on_have_the_second_kernel(void) {
     }
 }
 
+/* Of few rows; what lies otherwise, and where m may not decide, has other routes. */
+static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
+    static const struct {
+        int64_t m, n, k;
+        gemmepi_scale_mode scale;
+        int stored_along_k, flags, arch;
+        const char *kernel; /* how its name begins; NULL: another */
+    } cases[] = {{1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_8x32_silu"},
+                 {8, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_8x128_silu"},
+                 {64, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_64x"},
+                 {17, 4096, 4096, GEMMEPI_SCALE_NONE, 1, 0, 80, "gemmepi_weights_bf16_i8_16x"},
+                 {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 0, 0, 90, NULL},
+                 {1, 4096, 4100, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL},
+                 {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 89, NULL},
+                 {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 1, 90, NULL},
+                 {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(cases[i].arch, 0);
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
+        p.desc.a.dtype = GEMMEPI_BF16, p.desc.b.dtype = GEMMEPI_I8;
+        p.desc.b.transposed = cases[i].stored_along_k;
+        p.desc.b.scale.mode = cases[i].scale;
+        p.desc.flags = cases[i].flags ? GEMMEPI_BATCH_INVARIANT : 0;
+        p.desc.epilogue = GEMMEPI_SILU;
+        p.args.bias = NULL;
+        p.args.scale_b = cases[i].scale ? (const float *)(uintptr_t)0x60000000 : NULL;
+        if (planned_plan(&p)) {
+            CHECK(cases[i].kernel ? is_kernel(&p.details, cases[i].kernel)
+                                  : !is_kernel(&p.details, "gemmepi_weights_"),
+                  "%d: %s by %s", (int)i, p.details.route_name, p.details.kernel);
+            planned_run(&p);
+            CHECK(gpu.launches == p.details.launches || !cases[i].kernel, "%d: %ld launches", (int)i,
+                  gpu.launches);
+        }
+        planned_end(&p);
+    }
+}
+
 static void small_products_have_a_kernel_of_their_own(void) {
     static const gemmepi_epilogue gate = GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD;
     static const struct {
@@ -544,6 +583,7 @@ int main(void) {
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
+    RUN(weights_of_8_bits_have_a_kernel_of_their_own);
     RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);

@@ -5,8 +5,9 @@
 #include "sm90.h"
 #include "sm80.h"
 #include "small.h"
+#include "weights.h"
 
-#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small)
+#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights)
 
 #define GEMMEPI__BUILT_OF(name)  gemmepi__##name name;
 #define GEMMEPI__ENGINE_OF(name) &gemmepi__##name##_engine,

@@ -51,14 +51,24 @@ typedef struct gemmepi__sm80 {
 
 /* >>what may go there */
 
+/* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
+static int gemmepi__is_of_weights(const gemmepi__problem *problem) {
+    int a = problem->views[GEMMEPI__A].dtype;
+    return problem->views[GEMMEPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
+}
+
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gemmepi__engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch < 80)
         return "its kernels are for compute capability 8.0 and later";
+    if (gemmepi__is_of_weights(problem))
+        return gemmepi__is_invariant(problem)
+                   ? "BATCH_INVARIANT: the kernel for weights in I8 divides k among more warps or fewer"
+                   : gemmepi__extents_rule(problem);
     if (a->dtype != b->dtype ||
         (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-        return "a and b are not both BF16, both F16 or both F32";
+        return "a and b are not both BF16, both F16 or both F32, nor b weights in I8 and a BF16 or F16";
     return gemmepi__extents_rule(problem);
 }
 
@@ -437,7 +447,7 @@ static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *b
 
 static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     (void)context;
-    return gemmepi__half_group_rule(problem);
+    return gemmepi__is_of_weights(problem) ? "a and b differ in dtype" : gemmepi__half_group_rule(problem);
 }
 
 static void gemmepi__sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,

@@ -36,6 +36,8 @@ typedef struct gemmepi__small {
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     int64_t columns = gemmepi__half_columns(problem);
     (void)context;
+    if (gemmepi__is_of_weights(problem))
+        return "a and b differ in dtype";
     if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
         (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
         return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";

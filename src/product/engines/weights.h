@@ -1,0 +1,259 @@
+/* The kernel of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu: it reads the weights as bytes, so that
+   memory gives half of what it would of 16 bits. It takes weights that lie along k, as nn.Linear has them, and A's rows likewise. */
+#ifndef GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
+#define GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
+
+#include "small.h"
+
+#define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
+#define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage */
+#define GEMMEPI__WEIGHTS_STAGES  12  /* at most */
+
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+   multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
+   leave other multiprocessors without. */
+typedef struct gemmepi__weights_shape {
+    short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
+    short parts;                   /* blocks of a cluster, which divide k */
+} gemmepi__weights_shape;
+
+/* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
+static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
+    {8, 32, 1, 1},  {8, 32, 1, 2},  {8, 64, 2, 1},  {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},  {16, 32, 1, 1},
+    {16, 64, 2, 1}, {16, 64, 2, 2}, {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},  {32, 64, 2, 2},  {32, 128, 4, 1},
+    {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2}, {64, 128, 4, 1}, {64, 128, 4, 2}, {64, 128, 4, 4},
+};
+
+typedef struct gemmepi__weights {
+    gemmepi__weights_shape shape;
+    int stages;
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    gemmepi__launch launch;
+    gemmepi__plain_params params; /* all but pointers and scalars */
+    size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
+    gemmepi__sums sums;
+} gemmepi__weights;
+
+/* >>what may go there */
+
+/* Of k, that a stage has. */
+static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
+    return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
+}
+
+/* Bytes of A in a stage, and of a stage. */
+static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape) {
+    return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
+}
+
+static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
+    return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+}
+
+#define GEMMEPI__WEIGHTS_BESIDE      (20u << 10)  /* bytes of shared memory that are left to the sums of BGRAD */
+#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
+
+static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+    unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
+    unsigned stages = room / gemmepi__weights_stage(shape);
+    return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
+}
+
+static const char *gemmepi__weights_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    if (!gemmepi__is_of_weights(problem))
+        return "it is for b in I8 and a in BF16 or F16";
+    if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+        return "its operands lie along k: a is stored [m, k], b [n, k]";
+    if (gemmepi__copy_unit(problem, GEMMEPI__A) < 16 || gemmepi__copy_unit(problem, GEMMEPI__B) < 16)
+        return "it copies a and b at multiples of 16 bytes only: their pointers, lines and items";
+    if (gemmepi__chip_of(context->arch)->most_shared < GEMMEPI__WEIGHTS_MOST_SHARED)
+        return "a block of its kernel takes up to 128 KiB of shared memory";
+    if (gemmepi__leaves_states(problem))
+        return "it leaves no states of rows for a formula's reductions";
+    return gemmepi__half_group_rule(problem);
+}
+
+static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
+    (void)problem;
+    return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
+}
+
+/* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
+static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
+                                        int arch) {
+    if (shape->parts == 1)
+        return 1;
+    return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
+           problem->k >= (int64_t)shape->parts * gemmepi__weights_step(shape);
+}
+
+/* >>how long it takes */
+
+/* Cycles, a guess after the times of an H100: of a launch with its first stages and its end, of a stage with the products of each row in
+   it, and of adding up the parts of a cluster, of each. And bytes that a multiprocessor gets in a cycle while all do. */
+#define GEMMEPI__WEIGHTS_LAUNCH 4000
+#define GEMMEPI__WEIGHTS_FIXED  450
+#define GEMMEPI__WEIGHTS_ROW    12
+#define GEMMEPI__WEIGHTS_MEET   700
+#define GEMMEPI__WEIGHTS_RATE   24
+
+/* Microseconds with a shape, roughly. */
+static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            const gemmepi__weights_shape *shape) {
+    int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+                                                  gemmepi__divide_up(problem->n, shape->tile_n)),
+                                   problem->batch);
+    int64_t steps =
+        gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
+    double waves =
+        (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
+    double stage = GEMMEPI__WEIGHTS_FIXED + GEMMEPI__WEIGHTS_ROW * shape->tile_m;
+    double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
+    double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
+    cycles += waves * (double)steps * (stage > load ? stage : load);
+    return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
+}
+
+static void gemmepi__weights_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                                    gemmepi__candidate *candidate) {
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__weights_shapes); i++) {
+        double time = gemmepi__weights_microseconds(context, problem, &gemmepi__weights_shapes[i]);
+        if (i && (time >= candidate->microseconds ||
+                  !gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[i], context->arch)))
+            continue;
+        candidate->shape = i;
+        candidate->microseconds = time;
+    }
+}
+
+/* >>building */
+
+static void gemmepi__append_weights_defines(gemmepi__text *text, const gemmepi__problem *problem,
+                                            const gemmepi__weights_shape *shape, int stages, int applied) {
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0,
+                                     problem->views[GEMMEPI__B].scale);
+    gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+                    gemmepi__type_name(problem, GEMMEPI__A), applied);
+    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
+                    shape->tile_n);
+    gemmepi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n,
+                    shape->parts);
+    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
+}
+
+static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, const gemmepi__problem *problem,
+                                                  gemmepi__weights *weights) {
+    static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
+    const gemmepi__weights_shape *shape = &weights->shape;
+    char prologue[1536], words[160];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
+    gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
+                         gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
+                         shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+                         gemmepi__name_of_epilogue(problem, problem->common, words));
+    return gemmepi__get_product_kernel(context, problem, "gemm_weights.cu", prologue, "gemmepi_weights",
+                                       &weights->launch);
+}
+
+static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                             const gemmepi__candidate *candidate, void *built) {
+    gemmepi__weights *weights = (gemmepi__weights *)built;
+    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
+    gemmepi_status status;
+    memset(weights, 0, sizeof *weights);
+    weights->shape = *shape;
+    weights->stages = gemmepi__weights_stages(shape, context->arch);
+    weights->applied = candidate->applied;
+    status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
+                                    &weights->launch, &weights->params);
+    if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    if (status)
+        return status;
+    weights->launch.blocks *= (unsigned)shape->parts;
+    weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
+    weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
+    status = gemmepi__get_weights_kernel(context, problem, weights);
+    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
+        status = gemmepi__build_sums(context, problem, weights->params.epilogue.row_tiles, &weights->sums);
+    return status;
+}
+
+static void gemmepi__weights_describe(const void *built, gemmepi__built_details *details) {
+    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+    details->launch = &weights->launch;
+    details->pass = NULL;
+    details->sums = &weights->sums;
+    details->tile_m = weights->shape.tile_m;
+    details->tile_n = weights->shape.tile_n;
+    details->workspace_size =
+        gemmepi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
+}
+
+/* >>running, and in words */
+
+/* The primary context is current. */
+static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const gemmepi__problem *problem,
+                                           const void *built, const gemmepi__arguments *arguments,
+                                           char *workspace, gemmepi_stream stream) {
+    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+    gemmepi__plain_params params = weights->params;
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    gemmepi__point_epilogue(arguments, weights->applied, workspace, &params.epilogue, params.extras,
+                            params.places);
+    params.a.data = arguments->pointers[GEMMEPI__A];
+    params.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status)
+        status = gemmepi__launch_kernel(context, &weights->launch, &params, "the product", stream);
+    if (!status)
+        status = gemmepi__run_sums(context, &weights->sums, arguments, workspace,
+                                   gemmepi__past(workspace, weights->partial_bytes), stream);
+    return status;
+}
+
+static void gemmepi__weights_explain(const gemmepi__problem *problem, const void *built,
+                                     gemmepi__text *text) {
+    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+    (void)problem;
+    gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
+                    weights->launch.name, weights->launch.blocks, weights->launch.threads_x,
+                    weights->shape.tile_m, weights->shape.tile_n, weights->stages);
+    if (weights->shape.parts > 1)
+        gemmepi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
+    gemmepi__append(text, "\n");
+    gemmepi__explain_sums(text, &weights->sums);
+}
+
+/* >>the engine */
+
+static double gemmepi__weights_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__candidate *candidate) {
+    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
+    return candidate->parts == 1 && gemmepi__weights_shape_takes(problem, shape, context->arch)
+               ? gemmepi__weights_microseconds(context, problem, shape)
+               : GEMMEPI__NEVER;
+}
+
+static void gemmepi__weights_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__weights_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__weights_shapes[candidate->shape].tile_n;
+}
+
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
+static const gemmepi__engine gemmepi__weights_engine = {"weights",
+                                                        GEMMEPI__HAS_SM80,
+                                                        1,
+                                                        gemmepi__weights_rule,
+                                                        gemmepi__weights_varies,
+                                                        gemmepi__weights_choose,
+                                                        GEMMEPI__COUNT(gemmepi__weights_shapes),
+                                                        gemmepi__weights_estimate,
+                                                        gemmepi__weights_tile,
+                                                        GEMMEPI__HAS_SM80 ? gemmepi__weights_build : NULL,
+                                                        gemmepi__weights_describe,
+                                                        gemmepi__weights_explain,
+                                                        GEMMEPI__HAS_SM80 ? gemmepi__weights_run : NULL};
+
+#endif
