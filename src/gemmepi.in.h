@@ -87,6 +87,7 @@
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
+#include "host/found_scale.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "host/formula.h"
 #endif
@@ -117,6 +118,7 @@
 #include "product/parts/bias_grad.h"
 #include "product/parts/inside.h"
 #include "product/parts/pass.h"
+#include "product/parts/found_scale.h"
 #include "product/parts/operand_copy.h"
 #include "product/candidate.h"
 #include "product/matmul_plan.h"
@@ -136,6 +138,7 @@
 #ifndef GEMMEPI_NO_FORMULA
 #include "product/formula_plan.h"
 #endif
+#include "product/found_plan.h"
 #include "product/plan.h"
 #include "product/run.h"
 #include "product/explain.h"

@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
     long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;
     int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);
     int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);
-    Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};
+    Rows rows = {item, row, column, valid || FINDS ? most : 0, WHOLE && !FINDS ? RUN : valid};
     Epilogue_state state = begin_epilogue(p, params.BESIDE, item, column, valid);
     Acc sums[HALVES_OUT][RUN] = {};
     Fetched ahead[AT_ONCE];
@@ -100,7 +100,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
             long long at = row + (long long)(first + r) * blockDim.y;
             add_parts(params, rows, at, v);
             epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);
-            store_result(p, state, item, at, column, rows.run, v);
+            if constexpr (FINDS)
+                store_found_result(p, state, item, at, column, rows.run, v);
+            else
+                store_result(p, state, item, at, column, rows.run, v);
             if (HAS_BGRAD)
 #pragma unroll
                 for (int i = 0; i < HALVES_OUT * RUN; i++)

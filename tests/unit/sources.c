@@ -6,6 +6,7 @@
 
 #define EPILOGUE                                                                                   \
     "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_formula.cuh", "epilogue_fragment.cuh",    \
+        "epilogue_found.cuh", "found_scale.cuh",                                                   \
         "epilogue_staging.cuh", "epilogue_mask.cuh", "epilogue_column_sums.cuh", "types.cuh",      \
         "activation.cuh", "amax.cuh", "params.h", "codes.h", "epilogue_inside.cuh", "formula.cuh", \
         "formula_kinds.cuh", "formula_reduce.cuh", "trig.cuh"
@@ -32,6 +33,8 @@ static const char *const families[][MAX_INCLUDED] = {{"pass.cu", EPILOGUE},
                                                      {"transpose.cu", "types.cuh", "params.h"},
                                                      {"reduce.cu", "types.cuh", "params.h"},
                                                      {"scaled.cu", "amax.cuh", "types.cuh", "params.h"},
+                                                     {"found_scales.cu", "found_scale.cuh", "amax.cuh",
+                                                      "types.cuh", "params.h"},
                                                      {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE,
                                                       "formula.cuh", "trig.cuh", "activation.cuh", "codes.h"},
                                                      {"formula_reduce.cu", FORMULA_REDUCE}};

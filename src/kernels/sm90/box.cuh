@@ -49,6 +49,12 @@ __device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
         sums[i] = sums[i + of_box];
 }
 
+// FINDS: what the epilogue leaves of a strip's 128 columns, until their scale is known.
+constexpr int VECTOR_GROUPS = VECTOR / GROUP;
+struct Found_vectors {
+    Acc runs[FINDS ? VECTOR_GROUPS : 1][2][RUN]; // of groups, of either eight of a warp's 16 rows
+};
+
 // >>its runs
 
 // A lane's run: in eight rows, `half` of the box's 16, and 32 columns, the g-th of its groups.
@@ -58,7 +64,7 @@ struct Run_place {
 __device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, const Box &box, int half, int g) {
     int group = box.group + g;
     int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
-    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
+    if ((BACKWARD || FINDS) && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
         asm volatile("" : "+r"(at), "+r"(column));
     return {half, g, at, column, at < (int)params.epilogue.m ? columns_left(params, box.tile, group) : 0};
 }
@@ -116,13 +122,13 @@ __device__ inline void finish_run(const gemmepi__sm90_params &params, const Fini
     if (!SAVED_FIRST)
         load_saved_run(params, finisher, box, at, saved);
     epilogue<IsNear>(p, state, box.columns[at.g], saved, box.tile.item, at.row, at.column, at.valid, v);
-    if (!SAVED_FIRST)
+    if (!SAVED_FIRST && !FINDS)
         store_result(p, state, box.tile.item, at.row, at.column, at.valid, v);
 }
 
 template <bool IsNear>
 __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box, Saved_runs &saved,
-                                   Box_sums &column_sums) {
+                                   Box_sums &column_sums, Found_vectors &found) {
     const gemmepi__epilogue_params &p = params.epilogue;
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
@@ -133,9 +139,11 @@ __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Fin
             finish_run<IsNear>(params, finisher, box, at, saved[g][half], results[half]);
             if (HAS_BGRAD)
                 column_sums[g].add(results[half], at.row < (int)p.m);
+            if (FINDS)
+                memcpy(found.runs[FINDS ? (box.group + g) % VECTOR_GROUPS : 0][half], results[half][0], sizeof results[half][0]);
         }
 #pragma unroll
-        for (int half = 0; half < (SAVED_FIRST ? 2 : 0); half++) {
+        for (int half = 0; half < (SAVED_FIRST && !FINDS ? 2 : 0); half++) {
             Run_place at = place_of_run(params, box, half, g);
             set_outputs(finisher.state, finisher.buffers, at);
             store_result(p, finisher.state, box.tile.item, at.row, at.column, at.valid, results[half]);
@@ -150,7 +158,7 @@ __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Fin
 // >>the whole box
 
 __device__ inline void finish_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
-                                  Box_sums &column_sums) {
+                                  Box_sums &column_sums, Found_vectors &found) {
     Saved_runs saved;
     if (!IN_PLACE && box.next.exists)
         ask_for_inputs(params, finisher.buffers, box.tile, box.next.row, box.next.group);
@@ -161,9 +169,9 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
     if (OUTPUTS)
         begin_outputs();
     if (LOOKS_NEAR && box_is_near(saved))
-        finish_runs<LOOKS_NEAR>(params, finisher, box, saved, column_sums);
+        finish_runs<LOOKS_NEAR>(params, finisher, box, saved, column_sums, found);
     else
-        finish_runs<false>(params, finisher, box, saved, column_sums);
+        finish_runs<false>(params, finisher, box, saved, column_sums, found);
     if (KEEPS_MASK)
         store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
                          BOX_GROUPS);
@@ -173,4 +181,35 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
     if (HAS_OUTPUTS)
         end_outputs(params, finisher.buffers, box.tile.n * TILE_COLUMNS + box.group * GROUP, box.row, box.tile.item);
     finisher.buffers.taken++;
+}
+
+// >>FINDS: 128 columns, once all their boxes are finished
+
+// Of a warp's 16 rows from `row` on; a row's columns are those of four lanes, to which they lie alike.
+__device__ inline void store_vectors(const gemmepi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group,
+                                     const Found_vectors &found) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+#pragma unroll
+    for (int half = 0; half < (FINDS ? 2 : 0); half++) {
+        int at = row + threadIdx.x % 32 / 4 + half * 8, first = tile.n * TILE_COLUMNS + group * GROUP;
+        bool exists = at < (int)p.m;
+        Magnitude largest = 0;
+#pragma unroll
+        for (int g = 0; g < VECTOR_GROUPS; g++)
+            keep_largest_of_run(found.runs[FINDS ? g : 0][half], exists ? columns_left(params, tile, group + g) : 0, largest);
+        if (AMAX_D && largest > finisher.state.largest_d)
+            finisher.state.largest_d = largest;
+#pragma unroll
+        for (int step = 1; step < 4; step *= 2) {
+            Magnitude other = __shfl_xor_sync(0xffffffffu, largest, step);
+            largest = other > largest ? other : largest;
+        }
+        float scale = scale_of_amax<GEMMEPI_D_TYPE>(largest);
+        if (exists && lane_of_row() == 0 && first < (int)p.n)
+            write_scale(p, tile.item, at, first, scale);
+#pragma unroll
+        for (int g = 0; g < VECTOR_GROUPS; g++)
+            store_by_scale(p, scale, tile.item, at, first + g * GROUP + lane_of_row() * 2,
+                           exists ? columns_left(params, tile, group + g) : 0, found.runs[FINDS ? g : 0][half]);
+    }
 }

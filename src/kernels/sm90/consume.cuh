@@ -44,7 +44,9 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
             Sums_of_box box = sums_of_box(sums[strip], rolls ? 0 : i);
             Next_box next = {strip + 1 < Strips || i + BOX_GROUPS < GROUPS, rows.first + (strip + 1 < Strips ? strip + 1 : 0) * 64,
                              strip + 1 < Strips ? i : i + BOX_GROUPS};
-            finish_box(p, finisher, {tile, rows.first + strip * 64, rows.strip + strip, i, now, rows.masks, box, next}, column_sums);
+            Found_vectors never;
+            finish_box(p, finisher, {tile, rows.first + strip * 64, rows.strip + strip, i, now, rows.masks, box, next}, column_sums,
+                       never);
             if (HAS_BGRAD && IsLast)
                 columns_parked_in(shared.a(0), mine.pipeline.stage).park(rows.strip, mine.thread, i, column_sums);
             if (rolls)
@@ -52,6 +54,31 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
         }
         if (HAS_BGRAD && !IsLast)
             leave_column_sums(shared, mine.which, mine.thread, i, column_sums);
+    }
+}
+
+// FINDS: strips, and of each the boxes, so that what is kept of a vector is stored before the next strip.
+template <bool IsLast, int Groups, int Strips>
+__device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finisher &finisher, const Rows<Groups> &rows,
+                                      const Warpgroup &mine, const Next_tile &following, float (&sums)[Strips][TILE_N / 2]) {
+#pragma unroll
+    for (int strip = 0; strip < Strips; strip++) {
+        int row = rows.first + strip * 64;
+        Found_vectors found;
+#pragma unroll
+        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
+            Of_columns now[BOX_GROUPS];
+            Box_sums none;
+            bool is_end = i + BOX_GROUPS == GROUPS;
+            if (!BIAS_FIRST)
+                load_groups(p, rows.tile, i, now);
+            if (!IsLast && BIAS_FIRST && is_end && strip + 1 == Strips && following.count + TURNS < mine.tiles)
+                load_groups(p, nth_tile(p, following.work, following.count + TURNS), 0, following.bias);
+            Next_box next = {strip + 1 < Strips || !is_end, is_end ? row + 64 : row, is_end ? 0 : i + BOX_GROUPS};
+            finish_box(p, finisher, {rows.tile, row, rows.strip + strip, i, now, rows.masks, sums_of_box(sums[strip], i), next}, none, found);
+            if ((i + BOX_GROUPS) % VECTOR_GROUPS == 0)
+                store_vectors(p, finisher, rows.tile, row, i + BOX_GROUPS - VECTOR_GROUPS, found);
+        }
     }
 }
 
@@ -80,7 +107,10 @@ __device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const S
     if (HAS_BGRAD)
         warpgroup_meets(mine.which); // before sums are left where stages, or the other strip's sums, were read
     finisher.state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
-    finish_boxes<true, BOX_GROUPS>(p, mine, finisher, {tile, row, strip, masks, columns}, following, kept);
+    if constexpr (FINDS)
+        finish_vectors<true, BOX_GROUPS>(p, finisher, {tile, row, strip, masks, columns}, mine, following, kept);
+    else
+        finish_boxes<true, BOX_GROUPS>(p, mine, finisher, {tile, row, strip, masks, columns}, following, kept);
     if (HAS_BGRAD) {
         both_meet(); // all sums are left
         store_parked_columns(p, tile, columns_parked_in(shared.a(0), mine.pipeline.stage));
@@ -129,6 +159,8 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
+        else if constexpr (FINDS)
+            finish_vectors<false, BOX_GROUPS>(p, finisher, {tile, row, 0, masks, columns}, mine, {work, count, bias}, sums);
         else
             finish_boxes<false, ALL_AHEAD ? GROUPS : BOX_GROUPS>(p, mine, finisher, {tile, row, 0, masks, columns},
                                                                  {work, count, bias}, sums);

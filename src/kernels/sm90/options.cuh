@@ -90,7 +90,7 @@ constexpr int OUTPUTS = (IN_PLACE ? 0 : OUTPUT_D) + (STAGES_AUX ? HALVES_IN : 0)
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it, or ahead of the sums.
-constexpr bool AHEAD = !BIAS_FIRST && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
+constexpr bool AHEAD = !BIAS_FIRST && !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
 // Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each.
@@ -104,6 +104,7 @@ constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS
                                        BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && GEMMEPI_COPIED));
 static_assert(!ALL_AHEAD || (AHEAD && !ROLLS), "a box's bias is found by a constant");
+static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !HAS_BGRAD && HALVES_OUT == 1), "a tile has whole vectors, of one half");
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
 static_assert(!HAS_BGRAD || (PARTS == 1 && SHARES_LAST == PING_PONG && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),

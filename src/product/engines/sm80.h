@@ -437,7 +437,7 @@ static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *b
 
 static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     (void)context;
-    return gemmepi__half_group_rule(problem);
+    return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
 }
 
 static void gemmepi__sm80_choose(const gemmepi_context *context, const gemmepi__problem *problem,

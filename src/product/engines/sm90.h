@@ -93,6 +93,19 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
     return NULL;
 }
 
+/* The shape for everything that the rules admit; where scales are found, of vectors of 128 columns of a half. */
+#define GEMMEPI__SM90_ANY      0
+#define GEMMEPI__SM90_ANY_WIDE 2
+
+/* What keeps scales of D from being found in this kernel, or NULL. */
+static const char *gemmepi__sm90_found_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    if (!problem->found_scale)
+        return NULL;
+    if (gemmepi__halves_out(problem) > 1 || gemmepi__has(problem, GEMMEPI_BGRAD))
+        return "beside a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
+    return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -107,6 +120,8 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
+    if (gemmepi__sm90_found_rule(context, problem))
+        return gemmepi__sm90_found_rule(context, problem);
     return gemmepi__extents_rule(problem);
 }
 
@@ -381,6 +396,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
+    if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
+        return 0; /* a tile has whole vectors */
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
         return 0; /* in units of columns, of which there is an even number */
@@ -409,6 +426,8 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
         cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         cycles += 11 * gemmepi__halves_out(problem);
+    if (problem->found_scale)
+        cycles += 4;
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
         cycles += gemmepi__inside_cycles(problem);
@@ -546,11 +565,13 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
                                                        const gemmepi__problem *problem, int applied,
                                                        double *microseconds) {
     const gemmepi__sm90_shape *best = NULL;
-    size_t i;
+    size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
+                                                                          : GEMMEPI__SM90_ANY;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
         const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
         double time;
-        if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
+        if (i != any &&
+            (!gemmepi__shape_takes(problem, shape, applied) ||
                   gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
         time = gemmepi__sm90_microseconds(context, problem, shape, applied);
