@@ -18,17 +18,16 @@ __device__ inline void store_by_scale(const gemmepi__epilogue_params &p, float s
 }
 
 // The largest of the lanes that have a vector, in each of them: in a pass neighbours, of the 16 that are 128 columns those that there are.
+// Every thread of the warp takes part.
 __device__ inline Magnitude largest_of_neighbours(Magnitude largest) {
-    u32 lanes = blockDim.x * RUN < VECTOR ? blockDim.x : VECTOR / RUN, first = (threadIdx.y * blockDim.x + threadIdx.x) % 32 / lanes * lanes;
-    u32 mask = ((1u << lanes) - 1) << first;
-    for (u32 step = lanes / 2; step > 0; step /= 2) {
-        Magnitude other = __shfl_xor_sync(mask, largest, step);
+    for (u32 step = (blockDim.x * RUN < VECTOR ? blockDim.x : VECTOR / RUN) / 2; step > 0; step /= 2) {
+        Magnitude other = __shfl_xor_sync(0xffffffff, largest, step);
         largest = other > largest ? other : largest;
     }
     return largest;
 }
 
-// Of what the epilogue left, in a pass: amax_d, the scales and D. Lanes of a vector take part whose columns do not exist.
+// Of what the epilogue left, in a pass: amax_d, the scales and D. Lanes take part whose rows or columns do not exist.
 __device__ inline void store_found_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, long long row,
                                           long long column, int valid, const Acc (&v)[HALVES][RUN]) {
 #pragma unroll
