@@ -91,7 +91,9 @@ static void kernels_of_whole_tiles_hold(void) {
         }
 }
 
-static void rows_are_the_same_at_every_m(void) {
+static int has_all_routes; /* else BATCH_INVARIANT may find none that is left */
+
+static void invariant_rows_hold(void) {
     int mode;
     for (mode = GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
         problem p = finding(&bf16_to_e4m3, 70, 264, 64, GEMMEPI_SILU | GEMMEPI_GATED, mode);
@@ -206,7 +208,8 @@ static void run_all(void) {
     RUN(modes_hold_with_every_epilogue);
     RUN(modes_hold_in_every_layout_and_batch);
     RUN(kernels_of_whole_tiles_hold);
-    RUN(rows_are_the_same_at_every_m);
+    if (has_all_routes)
+        RUN(invariant_rows_hold);
     RUN(rows_of_zeros_nan_and_infinity_have_the_scale_one);
     RUN(a_product_takes_what_another_has_found);
 }
@@ -217,6 +220,7 @@ int main(void) {
     int count = test_devices_open_with_routes(devices), i;
     for (i = 0; i < count; i++) {
         here = devices + i;
+        has_all_routes = strstr(here->name, "fused") == NULL;
         printf("on %s:\n", here->name);
         run_all();
         test_device_close(here);
