@@ -21326,6 +21326,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     return 0;
   if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
     return 0; /* a tile has whole vectors */
+  if (problem->found_scale && !applied && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
+    return 0; /* registers are missing */
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
     return 0; /* in units of columns, of which there is an even number */
   if (shape->tile_n > 128 && gemmepi__extras(problem) && (!applied || gemmepi__has(problem, GEMMEPI_RESIDUAL)))
