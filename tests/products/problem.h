@@ -1542,9 +1542,27 @@ static void random_alignment(problem *p, rng *r) {
         p->desc.alignment = promise >> (rng_one_in(r, 2) && promise > 8 ? rng_below(r, 3) : 0);
 }
 
+/* Of those whose D is fp8 a third find its scales. By the kernel's number, but for strides. */
+static void random_finding(problem *p, rng *kernel, rng *r) {
+    gemmepi_scale *scale = &p->desc.d.scale;
+    scales s;
+    if (!oracle_is_fp8(problem_dtype(p, T_D)) || problem_accumulates(p) || !rng_one_in(kernel, 3))
+        return;
+    p->desc.flags |= GEMMEPI_FIND_SCALE_D | (rng_one_in(kernel, 3) ? GEMMEPI_POWER_OF_TWO_SCALE : 0);
+    scale->mode = (gemmepi_scale_mode)(1 + rng_below(kernel, 3));
+    scale->batch_stride = 0;
+    s = problem_found(p);
+    if (scale->mode == GEMMEPI_SCALE_TENSOR) {
+        p->desc.flags &= ~(uint64_t)GEMMEPI_AMAX_D;
+        p->desc.amax_history = 1 + rng_below(r, 40);
+    } else if (problem_batch(p) > 1)
+        scale->batch_stride = s.rows * s.columns + rng_below(r, 6);
+}
+
 static problem problem_random(uint64_t seed) {
     problem p = problem_plain(GEMMEPI_F32, 1, 1, 1, 0);
     rng kernel = rng_seeded(~(seed / 5)), r = rng_seeded(seed), gate = rng_seeded(~(seed / 5) ^ 0x6a7e);
+    rng finding = rng_seeded(~(seed / 5) ^ 0xf14d);
     p.seed = seed;
     p.fill = (fill)rng_below(&r, 4);
     random_dtypes(&p, &kernel);
@@ -1558,6 +1576,7 @@ static problem problem_random(uint64_t seed) {
     random_scales(&p, &kernel, &r);
     random_small_alpha(&p);
     random_alignment(&p, &r);
+    random_finding(&p, &finding, &r);
     return p;
 }
 
