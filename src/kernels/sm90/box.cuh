@@ -192,6 +192,8 @@ __device__ inline void store_vectors(const gemmepi__sm90_params &params, const F
 #pragma unroll
     for (int half = 0; half < (FINDS ? 2 : 0); half++) {
         int at = row + threadIdx.x % 32 / 4 + half * 8, first = tile.n * TILE_COLUMNS + group * GROUP;
+        if (!GEMMEPI_APPLIED)
+            asm volatile("" : "+r"(at), "+r"(first));
         bool exists = at < (int)p.m;
         Magnitude largest = 0;
 #pragma unroll

@@ -70,8 +70,6 @@ __device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finis
             Of_columns now[BOX_GROUPS];
             Box_sums none;
             bool is_end = i + BOX_GROUPS == GROUPS;
-            if (!GEMMEPI_APPLIED) // each box for itself: registers are few beside alpha and C
-                asm volatile("" : "+r"(row));
             if (!BIAS_FIRST)
                 load_groups(p, rows.tile, i, now);
             if (!IsLast && BIAS_FIRST && is_end && strip + 1 == Strips && following.count + TURNS < mine.tiles)

@@ -93,9 +93,8 @@ constexpr int OUTPUTS = (IN_PLACE ? 0 : OUTPUT_D) + (STAGES_AUX ? HALVES_IN : 0)
 constexpr bool AHEAD = !BIAS_FIRST && !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 constexpr bool ALL_AHEAD = GEMMEPI_BIAS_AHEAD;
-// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each. Beside scales
-// that are found, alpha and C it would take registers.
-constexpr bool SHARES_LAST = PING_PONG && STRIPS == 2 && (!FINDS || GEMMEPI_APPLIED);
+// Both warpgroups do the epilogue of a block's last tile, as there is nothing to multiply any more: a strip of its rows each.
+constexpr bool SHARES_LAST = PING_PONG && STRIPS == 2;
 // One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register without: before
 // CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; beside sums of columns for extra operands; and
 // for an exact activation whose results of 32 bits are copied in words.

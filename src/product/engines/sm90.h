@@ -776,6 +776,8 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
                             gemmepi__sm90 *sm90) {
     sm90->shape = *shape;
+    if (problem->found_scale && !applied) /* registers are missing for all rows of a tile beside alpha and C: each warpgroup has half */
+        sm90->shape.ping_pong = 0;
     sm90->applied = applied;
     sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
     sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
@@ -836,7 +838,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     gemmepi__cut_up(problem, shape, candidate->applied, sm90);
     gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
     sm90->params.epilogue.row_tiles =
-        (unsigned)gemmepi__divide_up(problem->m, shape->ping_pong ? shape->tile_m : shape->tile_m / 2);
+        (unsigned)gemmepi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
     sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, sm90);
     if (!status)
