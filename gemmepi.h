@@ -8107,6 +8107,8 @@ enum {
 #define GEMMEPI__ONLY_SUMS 0x80000000u
 /* Likewise: D is v, in workspace, and a formula follows. */
 #define GEMMEPI__MAKES_V 0x100000000ull
+/* Likewise: amax_d is 0 before the run, and goes to a scale's history, so that it may come of short forms of activations. */
+#define GEMMEPI__AMAX_TO_HISTORY 0x400000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
 #define GEMMEPI__IS_INSIDE 0x200000000ull
 
@@ -13875,8 +13877,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "Box_sums&column_sums,Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n",
 "#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nfinish_run<IsNear>(params,finisher,box,at,saved[g][half],results[half]);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results[half],at.row<(int)p.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[half][0],sizeof results[half][0]);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST&& !FINDS?2:0);half++){\nRun_place at=place_of_run(params,box,half,g);\nset_outputs(finisher.state,finisher.buffers,at);\nstore_result(p,finisher.state,box.tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\n}\n}\n\n\n\nDEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nSaved_runs saved;\nif(!IN_PLACE&&box.next.exists)\n"
 "ask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\nload_saved_run(params,finisher,box,place_of_run(params,box,i%2,i/2),saved[i/2][i%2]);\nif(OUTPUTS)\nbegin_outputs();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,finisher,box,saved,column_sums,found);\nelse\nfinish_runs<false>(params,finisher,box,saved,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n\n\n\n\n"
-"DEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\n"
-"for(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
+"DEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=first+VECTOR<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\n"
+"if(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\ntemplate<int Halves>DEVICE u32 output_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\n"
@@ -13926,7 +13928,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "constexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\n"
 "constexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&& !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&STRIPS==2;\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !HAS_BGRAD&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&&SHARES_LAST==PING_PONG&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n"
 "\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n",
-"!SUMMED&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||(FINDS&&(!GEMMEPI_APPLIED||HAS_RESIDUAL))||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
+"!SUMMED&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parked.cuh",
 {
 "#line 1 \"src/kernels/sm90/parked.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\n\n\nconstexpr u32 PART_BYTES=64*TILE_N*4;\nconstexpr u32 FOURS=WARPGROUP*16;\nconstexpr u32 PARKED_STAGES=(PART_BYTES+STAGE_BYTES-1)/STAGE_BYTES;\nstatic_assert(!SHARES_LAST||(PARKED_STAGES<=2&&STAGE_BYTES%FOURS==0),\"the stages have room\");\n\n\nstruct Parked{\nu32 first,rest;\n\nDEVICE u32 at(u32 four,u32 thread)const{\nu32 offset=four*FOURS;\nreturn(offset<STAGE_BYTES?first+offset:rest+(offset-STAGE_BYTES))+thread*16;\n}\n};\n\nDEVICE Parked parked_in(u32 stages,u32 stage){\nreturn{stages+stage*STAGE_BYTES,stages+(stage +1==STAGES?0:stage +1)*STAGE_BYTES};\n}\n\nDEVICE void park(const Parked&parked,u32 thread,const float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/8;i++)\nasm volatile(\"st.shared.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(parked.at(i,thread)),\"f\"(sums[i*4]),\n\"f\"(sums[i*4+1]),\"f\"(sums[i*4+2]),\"f\"(sums[i*4+3])\n: \"memory\");\n}\n"
@@ -20118,7 +20120,8 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
     return !problem->formula->placed.formula->is_short;
 #endif
   return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
-     gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+     gemmepi__has(problem, GEMMEPI_RESIDUAL) ||
+     (gemmepi__has_operand(problem, GEMMEPI__AMAX_D) && !(problem->flags & GEMMEPI__AMAX_TO_HISTORY)) ||
      (gemmepi__has(problem, GEMMEPI_BGRAD) && (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
 
@@ -20303,8 +20306,14 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
   memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
 
+/* Whether an amax is to be set to 0 before the run. */
+static int gemmepi__clears_amax(const gemmepi__problem *problem, int operand) {
+  return gemmepi__has_operand(problem, operand) &&
+     !(operand == GEMMEPI__AMAX_D && problem->flags & GEMMEPI__AMAX_TO_HISTORY);
+}
+
 static int gemmepi__amax_count(const gemmepi__problem *problem) {
-  return gemmepi__has_operand(problem, GEMMEPI__AMAX_D) + gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX);
+  return gemmepi__clears_amax(problem, GEMMEPI__AMAX_D) + gemmepi__clears_amax(problem, GEMMEPI__AMAX_AUX);
 }
 
 /* amax starts at 0: kernels raise it. */
@@ -20312,7 +20321,7 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   int operand, result = 0;
   for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
-    if (gemmepi__has_operand(problem, operand))
+    if (gemmepi__clears_amax(problem, operand))
       result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
         (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
@@ -20346,7 +20355,8 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
   bare.epilogue = GEMMEPI_NONE;
   bare.formula = NULL;
   bare.found_scale = 0;
-  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE);
+  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI_FIND_SCALE_D |
+    GEMMEPI_POWER_OF_TWO_SCALE | GEMMEPI__AMAX_TO_HISTORY);
   return bare;
 }
 
@@ -20539,7 +20549,9 @@ static gemmepi__problem gemmepi__problem_within(const gemmepi__problem *problem)
   memset(&within.views[GEMMEPI__AMAX_HISTORY], 0, sizeof *d);
   within.flags &= ~(GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE);
   within.found_scale = within.amax_history = 0;
-  if (problem->found_scale != GEMMEPI_SCALE_TENSOR) {
+  if (problem->found_scale == GEMMEPI_SCALE_TENSOR) {
+    within.flags |= GEMMEPI__AMAX_TO_HISTORY;
+  } else {
     d->dtype = GEMMEPI_F32;
     d->bits = 32;
     d->bytes *= 4;
@@ -21034,12 +21046,23 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
 #define GEMMEPI__SM90_ANY      0
 #define GEMMEPI__SM90_ANY_WIDE 2
 
+/* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
+static int gemmepi__found_beside(const gemmepi__problem *problem, int applied) {
+  return problem->found_scale &&
+     (!applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
+}
+
 /* What keeps scales of D from being found in this kernel, or NULL. */
 static const char *gemmepi__sm90_found_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   if (!problem->found_scale)
     return NULL;
   if (gemmepi__halves_out(problem) > 1 || gemmepi__has(problem, GEMMEPI_BGRAD))
     return "beside a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
+  if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
+    return "beside a gate's aux or residual registers are too few for a vector whose scale is found";
+  if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_BIAS) &&
+    gemmepi__activation(problem->epilogue) == GEMMEPI_TANH)
+    return "beside alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
   return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
@@ -21326,8 +21349,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     return 0;
   if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
     return 0; /* a tile has whole vectors */
-  if (problem->found_scale && !applied && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
-    return 0; /* registers are missing */
+  if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
+    return 0;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
     return 0; /* in units of columns, of which there is an even number */
   if (shape->tile_n > 128 && gemmepi__extras(problem) && (!applied || gemmepi__has(problem, GEMMEPI_RESIDUAL)))
@@ -21476,7 +21499,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
     slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
-  if (shape->ping_pong)
+  if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
     cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
   else
     cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
@@ -21680,7 +21703,7 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied, gemmepi__sm90 *sm90) {
   sm90->shape = *shape;
-  if (problem->found_scale && !applied) /* registers are missing for all rows of a tile beside alpha and C: each warpgroup has half */
+  if (gemmepi__found_beside(problem, applied))
     sm90->shape.ping_pong = 0;
   sm90->applied = applied;
   sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));

@@ -47,6 +47,8 @@ enum {
 #define GEMMEPI__ONLY_SUMS 0x80000000u
 /* Likewise: D is v, in workspace, and a formula follows. */
 #define GEMMEPI__MAKES_V 0x100000000ull
+/* Likewise: amax_d is 0 before the run, and goes to a scale's history, so that it may come of short forms of activations. */
+#define GEMMEPI__AMAX_TO_HISTORY 0x400000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
 #define GEMMEPI__IS_INSIDE 0x200000000ull
 

@@ -185,6 +185,15 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
 
 // >>FINDS: 128 columns, once all their boxes are finished
 
+// Of a lane's runs of eight rows, all of which exist; a NaN is the largest.
+__device__ inline Magnitude largest_of_runs(const Found_vectors &found, int half) {
+    float largest = 0;
+#pragma unroll
+    for (int i = 0; i < VECTOR_GROUPS * RUN; i++)
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(largest) : "f"(fabsf(found.runs[FINDS ? i / RUN : 0][half][i % RUN])));
+    return magnitude(largest);
+}
+
 // Of a warp's 16 rows from `row` on; a row's columns are those of four lanes, to which they lie alike.
 __device__ inline void store_vectors(const gemmepi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group,
                                      const Found_vectors &found) {
@@ -195,10 +204,11 @@ __device__ inline void store_vectors(const gemmepi__sm90_params &params, const F
         if (!GEMMEPI_APPLIED)
             asm volatile("" : "+r"(at), "+r"(first));
         bool exists = at < (int)p.m;
-        Magnitude largest = 0;
+        Magnitude largest = first + VECTOR <= (int)p.n && exists ? largest_of_runs(found, half) : 0;
 #pragma unroll
         for (int g = 0; g < VECTOR_GROUPS; g++)
-            keep_largest_of_run(found.runs[FINDS ? g : 0][half], exists ? columns_left(params, tile, group + g) : 0, largest);
+            if (first + VECTOR > (int)p.n)
+                keep_largest_of_run(found.runs[FINDS ? g : 0][half], exists ? columns_left(params, tile, group + g) : 0, largest);
         if (AMAX_D && largest > finisher.state.largest_d)
             finisher.state.largest_d = largest;
 #pragma unroll

@@ -115,7 +115,7 @@ static_assert(!HAS_BGRAD || (PARTS == 1 && SHARES_LAST == PING_PONG && !SUMMED &
 // Together no more than at the launch: 3 * 168. Totals of an operand take more than 24, and so may loads, where RELU's gradient
 // leaves them.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || (FINDS && (!GEMMEPI_APPLIED || HAS_RESIDUAL)) ||
+    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

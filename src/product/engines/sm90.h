@@ -97,12 +97,23 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
 #define GEMMEPI__SM90_ANY      0
 #define GEMMEPI__SM90_ANY_WIDE 2
 
+/* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
+static int gemmepi__found_beside(const gemmepi__problem *problem, int applied) {
+    return problem->found_scale &&
+           (!applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
+}
+
 /* What keeps scales of D from being found in this kernel, or NULL. */
 static const char *gemmepi__sm90_found_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     if (!problem->found_scale)
         return NULL;
     if (gemmepi__halves_out(problem) > 1 || gemmepi__has(problem, GEMMEPI_BGRAD))
         return "beside a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
+    if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
+        return "beside a gate's aux or residual registers are too few for a vector whose scale is found";
+    if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_BIAS) &&
+        gemmepi__activation(problem->epilogue) == GEMMEPI_TANH)
+        return "beside alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
     return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
@@ -398,8 +409,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
         return 0; /* a tile has whole vectors */
-    if (problem->found_scale && !applied && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
-        return 0; /* registers are missing */
+    if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
+        return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
         return 0; /* in units of columns, of which there is an even number */
@@ -552,7 +563,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
-    if (shape->ping_pong)
+    if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
@@ -776,7 +787,7 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
                             gemmepi__sm90 *sm90) {
     sm90->shape = *shape;
-    if (problem->found_scale && !applied) /* registers are missing for all rows of a tile beside alpha and C: each warpgroup has half */
+    if (gemmepi__found_beside(problem, applied))
         sm90->shape.ping_pong = 0;
     sm90->applied = applied;
     sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));

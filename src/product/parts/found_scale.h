@@ -34,7 +34,9 @@ static gemmepi__problem gemmepi__problem_within(const gemmepi__problem *problem)
     memset(&within.views[GEMMEPI__AMAX_HISTORY], 0, sizeof *d);
     within.flags &= ~(GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE);
     within.found_scale = within.amax_history = 0;
-    if (problem->found_scale != GEMMEPI_SCALE_TENSOR) {
+    if (problem->found_scale == GEMMEPI_SCALE_TENSOR) {
+        within.flags |= GEMMEPI__AMAX_TO_HISTORY;
+    } else {
         d->dtype = GEMMEPI_F32;
         d->bits = 32;
         d->bytes *= 4;

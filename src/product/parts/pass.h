@@ -61,7 +61,8 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
         return !problem->formula->placed.formula->is_short;
 #endif
     return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
-           gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+           gemmepi__has(problem, GEMMEPI_RESIDUAL) ||
+           (gemmepi__has_operand(problem, GEMMEPI__AMAX_D) && !(problem->flags & GEMMEPI__AMAX_TO_HISTORY)) ||
            (gemmepi__has(problem, GEMMEPI_BGRAD) &&
             (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
@@ -252,8 +253,14 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
     memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
 
+/* Whether an amax is to be set to 0 before the run. */
+static int gemmepi__clears_amax(const gemmepi__problem *problem, int operand) {
+    return gemmepi__has_operand(problem, operand) &&
+           !(operand == GEMMEPI__AMAX_D && problem->flags & GEMMEPI__AMAX_TO_HISTORY);
+}
+
 static int gemmepi__amax_count(const gemmepi__problem *problem) {
-    return gemmepi__has_operand(problem, GEMMEPI__AMAX_D) + gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX);
+    return gemmepi__clears_amax(problem, GEMMEPI__AMAX_D) + gemmepi__clears_amax(problem, GEMMEPI__AMAX_AUX);
 }
 
 /* amax starts at 0: kernels raise it. */
@@ -261,7 +268,7 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
                                           const gemmepi__arguments *arguments, gemmepi_stream stream) {
     int operand, result = 0;
     for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
-        if (gemmepi__has_operand(problem, operand))
+        if (gemmepi__clears_amax(problem, operand))
             result = context->driver.memset_d8_async(
                 (gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
                 (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
@@ -297,7 +304,7 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
     bare.formula = NULL;
     bare.found_scale = 0;
     bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI_FIND_SCALE_D |
-                    GEMMEPI_POWER_OF_TWO_SCALE);
+                    GEMMEPI_POWER_OF_TWO_SCALE | GEMMEPI__AMAX_TO_HISTORY);
     return bare;
 }
 
