@@ -8350,8 +8350,8 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
       "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
       gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
   if (is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      is_tensor ? "desc.amax_history is %d; a scale of one number is found from the amax of "
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, is_tensor
+      ? "desc.amax_history is %d; a scale of one number is found from the amax of "
       "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
       : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR alone", amax_history);
   if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
@@ -8765,11 +8765,11 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
 /* What D cannot have where the formula does not assign it. */
 static gemmepi_status gemmepi__check_without_d(const gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
-  const char *what = desc->flags & GEMMEPI_AMAX_D       ? "flags has AMAX_D"
+  const char *what = desc->flags & GEMMEPI_AMAX_D         ? "flags has AMAX_D"
         : desc->flags & GEMMEPI_FIND_SCALE_D ? "flags has FIND_SCALE_D"
-        : desc->d.scale.mode         ? "d.scale.mode is given"
-        : desc->d.ld                 ? "d.ld is given"
-        : desc->d.batch_stride       ? "d.batch_stride is given"
+        : desc->d.scale.mode                 ? "d.scale.mode is given"
+        : desc->d.ld                         ? "d.ld is given"
+        : desc->d.batch_stride               ? "d.batch_stride is given"
         : NULL;
   if (!gemmepi__lacks_d(problem) || !what)
     return GEMMEPI_OK;
@@ -8822,7 +8822,8 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
   problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
     problem->views[GEMMEPI__SCALE_D].batch_stride;
   problem->formula->placed.operands[GEMMEPI__RESULT].amax = problem->views[GEMMEPI__AMAX_D].dtype != 0;
-  if (problem->found_scale > GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
+  if (problem->found_scale >
+    GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
     problem->formula->owned->operands[GEMMEPI__RESULT].dtype = GEMMEPI_F32;
   return status;
 #endif
@@ -20879,7 +20880,8 @@ typedef struct gemmepi__matmul_plan {
   double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
   int is_measured; /* the answer is this process's own, which another may not find again */
   size_t workspace_size;
-  struct gemmepi__matmul_plan *v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is
+  struct gemmepi__matmul_plan *
+    v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is
         around which finds D's scales */
   void *built; /* what the route has made: a struct of its own */
   gemmepi__candidates candidates; /* what it was chosen from */
@@ -24192,8 +24194,7 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
   double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
         (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
         context->multiprocessors;
-  double finish =
-    1000 + area / 128 *
+  double finish = 1000 + area / 128 *
         (GEMMEPI__STORING_CYCLES + (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
   if (each > 1) /* tiles wait for each other's lines */
     finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
@@ -25729,9 +25730,9 @@ static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for
         "a scale for each 128 of k",
         "a scale for each 128 x 128 block"};
 
-static const char *const gemmepi__found_names[] = {
-  "", ", d's scale found from the amax of earlier runs", ", a scale found for each of d's lines",
-  ", a scale found for each 128 of d's lines"};
+static const char *const gemmepi__found_names[] = {"", ", d's scale found from the amax of earlier runs",
+        ", a scale found for each of d's lines",
+        ", a scale found for each 128 of d's lines"};
 
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];

@@ -53,11 +53,7 @@ static void cast(matrix x, matrix y, int elements) {
     const gemmepi_elementwise_desc desc = {
         .operation = GEMMEPI_OP_CAST, .a = &from, .y = &to, .flags = y.scale ? GEMMEPI_CAST_Y_SCALE : 0};
     const gemmepi_elementwise_args args = {.a = x.data, .y = y.data, .y_scale = y.scale};
-    gemmepi_plan *plan;
-    check(gemmepi_plan_elementwise(context, &desc, &plan));
-    check(gemmepi_plan_prepare(plan, NULL));
-    check(gemmepi_run_elementwise(plan, &args, NULL));
-    gemmepi_plan_destroy(plan);
+    check(gemmepi_elementwise(context, &desc, &args, NULL));
 }
 
 /* d of types and scales as the matrices have them; desc and args have the rest. No d: the formula assigns others alone. */

@@ -142,7 +142,7 @@ static void append_dtype(gemmepi__text *text, int dtype) {
     append_lower(text, gemmepi__dtype((gemmepi_dtype)dtype)->name);
 }
 
-static int is_invariant; /* what is added now has BATCH_INVARIANT */
+static int is_invariant;              /* what is added now has BATCH_INVARIANT */
 static gemmepi_scale_mode found_mode; /* and FIND_SCALE_D with scales of this mode, 0: not */
 
 static gemmepi_matmul_desc new_desc(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype results,
@@ -1041,11 +1041,13 @@ static void list_found(void) {
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++)
         for (i = 0; i < count; i++) {
             gemmepi_epilogue epilogue = gemmepi__activations[nth].code | of[i];
-            if (epilogue == (GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BIAS)) /* the engine's rule leaves it out */
+            if (epilogue ==
+                (GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BIAS)) /* the engine's rule leaves it out */
                 continue;
             for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
                 if (takes_all || (shape + i + (int)nth) % 4 == 0)
-                    add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape, (shape + i) % 4, (shape + (int)nth) % 3 != 0);
+                    add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape, (shape + i) % 4,
+                              (shape + (int)nth) % 3 != 0);
             if ((i + (int)nth) % 5 == 0)
                 add_pass(GEMMEPI_F32, nth % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2, epilogue, i & 1, 1);
         }

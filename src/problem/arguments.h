@@ -71,9 +71,10 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
                              pointer ? "it goes with FIND_SCALE_D and the scale mode TENSOR"
                                      : "FIND_SCALE_D with the scale mode TENSOR reads and writes it");
     if (operand == GEMMEPI__SCALE_D && pointer && problem->found_scale)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go "
-                             "to args.found_scale_d");
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go "
+            "to args.found_scale_d");
     if (operand == GEMMEPI__AMAX_D || operand == GEMMEPI__AMAX_AUX)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
                              argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",

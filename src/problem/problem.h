@@ -77,8 +77,8 @@ typedef struct gemmepi__problem {
     int32_t count;                  /* of the operands that it has */
     int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
     int32_t outputs;                /* how many of them are written */
-    int32_t found_scale;            /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
-    int32_t amax_history;           /* with TENSOR: of how many runs there is amax */
+    int32_t found_scale;  /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
+    int32_t amax_history; /* with TENSOR: of how many runs there is amax */
     struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
@@ -301,25 +301,28 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
                              "TENSOR (1), OUTER (2) and VECTOR_128 (3)",
                              (int)scale->mode);
     if (!gemmepi__is_fp8(d->dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
-                             gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
+            gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
     if (is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             is_tensor ? "desc.amax_history is %d; a scale of one number is found from the amax of "
-                                         "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
-                                       : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode "
-                                         "TENSOR alone",
+                             is_tensor
+                                 ? "desc.amax_history is %d; a scale of one number is found from the amax of "
+                                   "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
+                                 : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode "
+                                   "TENSOR alone",
                              amax_history);
     if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
                              "args.amax_history[0] is that amax");
     if (is_tensor && scale->batch_stride)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole "
-                             "batch: leave it 0",
-                             (long long)scale->batch_stride);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole "
+            "batch: leave it 0",
+            (long long)scale->batch_stride);
     problem->found_scale = (int32_t)scale->mode;
     problem->amax_history = amax_history;
     found->written = 1;
@@ -344,9 +347,10 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
 /* What goes with FIND_SCALE_D alone. */
 static gemmepi_status gemmepi__check_finding(const gemmepi_matmul_desc *desc) {
     if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
-                             "one scale; give c with its own scale and args.beta");
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
+            "one scale; give c with its own scale and args.beta");
     if (desc->flags & GEMMEPI_FIND_SCALE_D)
         return GEMMEPI_OK;
     if (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE)
@@ -765,12 +769,12 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 /* What D cannot have where the formula does not assign it. */
 static gemmepi_status gemmepi__check_without_d(const gemmepi__problem *problem,
                                                const gemmepi_matmul_desc *desc) {
-    const char *what = desc->flags & GEMMEPI_AMAX_D       ? "flags has AMAX_D"
+    const char *what = desc->flags & GEMMEPI_AMAX_D         ? "flags has AMAX_D"
                        : desc->flags & GEMMEPI_FIND_SCALE_D ? "flags has FIND_SCALE_D"
-                       : desc->d.scale.mode         ? "d.scale.mode is given"
-                       : desc->d.ld                 ? "d.ld is given"
-                       : desc->d.batch_stride       ? "d.batch_stride is given"
-                                                    : NULL;
+                       : desc->d.scale.mode                 ? "d.scale.mode is given"
+                       : desc->d.ld                         ? "d.ld is given"
+                       : desc->d.batch_stride               ? "d.batch_stride is given"
+                                                            : NULL;
     if (!gemmepi__lacks_d(problem) || !what)
         return GEMMEPI_OK;
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
@@ -823,7 +827,8 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
     problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
         problem->views[GEMMEPI__SCALE_D].batch_stride;
     problem->formula->placed.operands[GEMMEPI__RESULT].amax = problem->views[GEMMEPI__AMAX_D].dtype != 0;
-    if (problem->found_scale > GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
+    if (problem->found_scale >
+        GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
         problem->formula->owned->operands[GEMMEPI__RESULT].dtype = GEMMEPI_F32;
     return status;
 #endif

@@ -32,9 +32,9 @@ static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for
                                                    "a scale for each 128 of k",
                                                    "a scale for each 128 x 128 block"};
 
-static const char *const gemmepi__found_names[] = {
-    "", ", d's scale found from the amax of earlier runs", ", a scale found for each of d's lines",
-    ", a scale found for each 128 of d's lines"};
+static const char *const gemmepi__found_names[] = {"", ", d's scale found from the amax of earlier runs",
+                                                   ", a scale found for each of d's lines",
+                                                   ", a scale found for each 128 of d's lines"};
 
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
@@ -83,15 +83,14 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
                     problem->formula ? "a formula" : "epilogue ");
     if (!problem->formula)
         gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-    gemmepi__append(text, "%s%s%s%s%s%s, pointers aligned to %d bytes%s\n",
-                    problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
-                    problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
-                    problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
-                    gemmepi__is_invariant(problem) ? ", batch-invariant" : "",
-                    gemmepi__found_names[problem->found_scale],
-                    problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "",
-                    (int)problem->alignment,
-                    problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+    gemmepi__append(
+        text, "%s%s%s%s%s%s, pointers aligned to %d bytes%s\n",
+        problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
+        problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
+        gemmepi__is_invariant(problem) ? ", batch-invariant" : "", gemmepi__found_names[problem->found_scale],
+        problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
+        problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
         if ((operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA) &&
             !(operand == GEMMEPI__D && gemmepi__lacks_d(problem)))

@@ -251,8 +251,8 @@ static gemmepi_status gemmepi__run_found_on_host(const gemmepi__matmul_plan *pla
     gemmepi_status status;
     if (is_tensor)
         reciprocal = gemmepi__host_scale_of_history(problem, arguments);
-    else if ((d = (float *)gemmepi__new(allocator, gemmepi__bytes_for(problem->views[GEMMEPI__D].bytes,
-                                                                      sizeof(float)))) == NULL)
+    else if ((d = (float *)gemmepi__new(
+                  allocator, gemmepi__bytes_for(problem->views[GEMMEPI__D].bytes, sizeof(float)))) == NULL)
         return GEMMEPI_OUT_OF_MEMORY;
     gemmepi__point_within(problem, d, &own);
     status = gemmepi__run_problem_on_host(&within, &own, allocator);

@@ -1246,7 +1246,8 @@ static void scales_are_found_of_fp8_alone_in_three_modes(void) {
                  desc.d.scale.mode = (gemmepi_scale_mode)7);
     REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "BF16", use_finding(vector, 1), desc.d.dtype = GEMMEPI_BF16);
     REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "I8", use_finding(vector, 1), desc.d.dtype = GEMMEPI_I8);
-    REFUSED_DESC(INVALID_ARGUMENT, "flags", "ACCUMULATE", use_finding(vector, 1), desc.flags |= GEMMEPI_ACCUMULATE);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "ACCUMULATE", use_finding(vector, 1),
+                 desc.flags |= GEMMEPI_ACCUMULATE);
     REFUSED_DESC(INVALID_ARGUMENT, "flags", "POWER_OF_TWO_SCALE", desc.flags = GEMMEPI_POWER_OF_TWO_SCALE);
     REFUSED_DESC(INVALID_ARGUMENT, "d.scale.batch_stride", "5", use_finding(vector, 2),
                  desc.d.scale.batch_stride = M - 1);
@@ -1269,14 +1270,18 @@ static void a_history_has_1_to_1024_runs_and_goes_with_one_scale(void) {
 
 static void found_scales_need_their_pointers_and_only_then(void) {
     static const gemmepi_scale_mode tensor = GEMMEPI_SCALE_TENSOR, vector = GEMMEPI_SCALE_VECTOR_128;
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.found_scale_d", "NULL", use_finding(vector, 1), args.found_scale_d = NULL);
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "NULL", use_finding(tensor, 1), args.amax_history = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.found_scale_d", "NULL", use_finding(vector, 1),
+                 args.found_scale_d = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "NULL", use_finding(tensor, 1),
+                 args.amax_history = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.found_scale_d", "given", args.found_scale_d = at(T_A, 0));
     REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "given", args.amax_history = at(T_A, 0));
     REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "given", use_finding(vector, 1),
                  args.amax_history = at(T_A, 0));
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "FIND_SCALE_D", use_finding(vector, 1), args.scale_d = at(T_A, 0));
-    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "FIND_SCALE_D", use_finding(tensor, 1), args.scale_d = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "FIND_SCALE_D", use_finding(vector, 1),
+                 args.scale_d = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "FIND_SCALE_D", use_finding(tensor, 1),
+                 args.scale_d = at(T_A, 0));
     REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_d", "given", use_finding(tensor, 1), args.amax_d = at(T_A, 0));
     REFUSED_ARGS(MISALIGNED, "args.found_scale_d", "16", use_finding(vector, 1),
                  args.found_scale_d = at(T_FOUND_SCALE, 4));

@@ -45,7 +45,8 @@ static void modes_hold_with_every_epilogue(void) {
         for (e = 0; e < COUNT(epilogues); e++)
             for (mode = GEMMEPI_SCALE_TENSOR; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
                 for (s = 0; s < COUNT(shapes); s++) {
-                    problem p = finding(found_types[t], shapes[s][0], shapes[s][1], shapes[s][2], epilogues[e], mode);
+                    problem p =
+                        finding(found_types[t], shapes[s][0], shapes[s][1], shapes[s][2], epilogues[e], mode);
                     if ((t + e + mode) % 2)
                         p.desc.flags |= GEMMEPI_POWER_OF_TWO_SCALE;
                     if (mode != GEMMEPI_SCALE_TENSOR && s == 1)
@@ -61,7 +62,8 @@ static void modes_hold_in_every_layout_and_batch(void) {
     for (layout = 0; layout < LAYOUTS; layout++)
         for (mode = GEMMEPI_SCALE_TENSOR; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
             for (e = 0; e < 2; e++) {
-                problem p = finding(&bf16_to_e4m3, 134, 270, 56, e ? GEMMEPI_SILU | GEMMEPI_GATED : GEMMEPI_BIAS, mode);
+                problem p = finding(&bf16_to_e4m3, 134, 270, 56,
+                                    e ? GEMMEPI_SILU | GEMMEPI_GATED : GEMMEPI_BIAS, mode);
                 lay_out(&p, layout);
                 p.desc.batch = 3;
                 problem_space_out(&p, layout % 3 * 5);
@@ -75,9 +77,9 @@ static void modes_hold_in_every_layout_and_batch(void) {
 
 /* Large enough for every shape of the kernel for Hopper, with tails. */
 static void kernels_of_whole_tiles_hold(void) {
-    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_SILU | GEMMEPI_GATED,
-                                                 GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
-                                                 GEMMEPI_SILU | GEMMEPI_BACKWARD, GEMMEPI_RELU | GEMMEPI_BACKWARD};
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_NONE, GEMMEPI_SILU | GEMMEPI_GATED, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_SILU | GEMMEPI_BACKWARD, GEMMEPI_RELU | GEMMEPI_BACKWARD};
     static const int64_t shapes[][3] = {{512, 1024, 128}, {391, 1040, 64}, {1100, 2304, 64}};
     int e, s;
     for (e = 0; e < COUNT(epilogues); e++)
@@ -120,12 +122,13 @@ static void rows_of_zeros_nan_and_infinity_have_the_scale_one(void) {
         CHECK(problem_holds_run(here, &p, NULL, &r), "see above");
         scales = run_values(&r, T_FOUND_SCALE), d = run_values(&r, T_D);
         for (i = 0; i < 3; i++)
-            CHECK(scales[i] == 1 && scales[M + i] == 1, "row %d has the scales %g and %g", i, scales[i], scales[M + i]);
+            CHECK(scales[i] == 1 && scales[M + i] == 1, "row %d has the scales %g and %g", i, scales[i],
+                  scales[M + i]);
         CHECK(scales[3] == 1 && scales[M + 3] == 0.5, "%g and %g", scales[3], scales[M + 3]);
         CHECK(scales[4] == ldexp(1, -126), "%g", scales[4]);
         CHECK(scales[5] == (power ? 1.0 / 64 : (double)(6.0f / 448)), "%g", scales[5]);
-        CHECK(d[0] == 0 && isnan(d[N]) && d[2 * N] == 448 && d[3 * N] == 448 && d[3 * N + 128] == 448, "%g %g %g %g %g",
-              d[0], d[N], d[2 * N], d[3 * N], d[3 * N + 128]);
+        CHECK(d[0] == 0 && isnan(d[N]) && d[2 * N] == 448 && d[3 * N] == 448 && d[3 * N + 128] == 448,
+              "%g %g %g %g %g", d[0], d[N], d[2 * N], d[3 * N], d[3 * N + 128]);
         CHECK(d[5 * N] == (power ? -384 : -448), "%g", d[5 * N]);
         free(scales), free(d), run_free(&r);
     }
@@ -172,7 +175,7 @@ static void a_product_takes_what_another_has_found(void) {
             CHECK(gemmepi_alloc(context, sizes[i], &device[i]) == GEMMEPI_OK, "%s", gemmepi_last_error());
             if (i < 3)
                 CHECK(gemmepi_upload(context, device[i], from[i], sizes[i], here->stream) == GEMMEPI_OK, "%s",
-                        gemmepi_last_error());
+                      gemmepi_last_error());
         }
         CHECK(gemmepi_alloc(context, sizeof result, &out) == GEMMEPI_OK, "%s", gemmepi_last_error());
         first.m = M, first.n = N, first.k = K, first.a.dtype = GEMMEPI_BF16, first.d.dtype = GEMMEPI_E4M3;

@@ -362,7 +362,8 @@ typedef struct oracle_problem {
    each item or one where the view of bias_grad has item step 0, and one number each. */
 typedef struct answers {
     expected *d, *aux, *bias_grad, amax_d, amax_aux;
-    struct largest *found; /* of what each found scale is for, but of one for all: as found.at has them, items apart */
+    struct largest
+        *found; /* of what each found scale is for, but of one for all: as found.at has them, items apart */
 } answers;
 
 /* One element of the result on its way. */
@@ -1022,8 +1023,9 @@ static int oracle_accepts_found(const oracle_problem *p, double got, const large
         return got == 1;
     if (amax->exact)
         return fabs(got - oracle_scale_of_amax(p, amax->value)) <= ldexp(fabs(got), -24);
-    return (low == 0 && got == 1) || (got >= oracle_scale_of_amax(p, low == 0 ? 1e-300 : low * (1 - ldexp(1, -22))) * (1 - room) &&
-                                      got <= oracle_scale_of_amax(p, amax->high * (1 + ldexp(1, -22))) * (1 + room));
+    return (low == 0 && got == 1) ||
+           (got >= oracle_scale_of_amax(p, low == 0 ? 1e-300 : low * (1 - ldexp(1, -22))) * (1 - room) &&
+            got <= oracle_scale_of_amax(p, amax->high * (1 + ldexp(1, -22))) * (1 + room));
 }
 
 /* >>verdicts */

@@ -159,10 +159,13 @@ enum {
     T_COUNT
 };
 
-static const char *const tensor_names[] = {"a",       "b",         "c",        "d",         "bias",
-                                           "aux",     "bias_grad", "residual", "scalars",   "scale_a",
-                                           "scale_b", "scale_c",   "scale_d",  "scale_aux", "scale_residual",
-                                           "amax_d",  "amax_aux",  "found_scale_d", "amax_history"};
+static const char *const tensor_names[] = {"a",           "b",         "c",
+                                           "d",           "bias",      "aux",
+                                           "bias_grad",   "residual",  "scalars",
+                                           "scale_a",     "scale_b",   "scale_c",
+                                           "scale_d",     "scale_aux", "scale_residual",
+                                           "amax_d",      "amax_aux",  "found_scale_d",
+                                           "amax_history"};
 
 /* What the operands are filled with. */
 typedef enum fill {
@@ -1112,10 +1115,10 @@ static int run_compare_found(test_device *device, const run *r, const problem *p
                 double got = view_get(&o->found.at, item, i, j);
                 if (oracle_accepts_found(o, got, found))
                     continue;
-                snprintf(what, sizeof what,
-                         "found_scale_d of item %lld (%lld, %lld) is %.9g; of amax %.9g, between %.9g and %.9g",
-                         (long long)item, (long long)i, (long long)j, got, found->value, found->low,
-                         found->high);
+                snprintf(
+                    what, sizeof what,
+                    "found_scale_d of item %lld (%lld, %lld) is %.9g; of amax %.9g, between %.9g and %.9g",
+                    (long long)item, (long long)i, (long long)j, got, found->value, found->low, found->high);
                 problem_report(device, p, what);
                 return 0;
             }
@@ -1138,8 +1141,9 @@ static int run_compare_history(test_device *device, const run *r, const problem 
         right = right && view_get(&after, 0, 0, i) == view_get(&before, 0, 0, i - 1);
     if (right)
         return 1;
-    snprintf(what, sizeof what, "found_scale_d is %.9g of %.9g, and the history begins with %.9g of %.9g +- %g",
-             view_get(&o->found.at, 0, 0, 0), most.value, view_get(&after, 0, 0, 0), amax->value, amax->bound);
+    snprintf(
+        what, sizeof what, "found_scale_d is %.9g of %.9g, and the history begins with %.9g of %.9g +- %g",
+        view_get(&o->found.at, 0, 0, 0), most.value, view_get(&after, 0, 0, 0), amax->value, amax->bound);
     problem_report(device, p, what);
     return 0;
 }

@@ -579,13 +579,12 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
                                                        double *microseconds) {
     const gemmepi__sm90_shape *best = NULL;
     size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
-                                                                          : GEMMEPI__SM90_ANY;
+                                                                            : GEMMEPI__SM90_ANY;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
         const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
         double time;
-        if (i != any &&
-            (!gemmepi__shape_takes(problem, shape, applied) ||
-                  gemmepi__cluster_blocks(shape) > context->multiprocessors))
+        if (i != any && (!gemmepi__shape_takes(problem, shape, applied) ||
+                         gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
         time = gemmepi__sm90_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {

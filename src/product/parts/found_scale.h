@@ -9,10 +9,10 @@
 #define GEMMEPI__QUANTISE_THREADS 256 /* found_scales.cu */
 
 typedef struct gemmepi__found_step {
-    gemmepi__launch launch;           /* behind the product, or with TENSOR ahead of it */
-    gemmepi__quantise_params params;  /* all but pointers */
-    gemmepi__history_params history;  /* likewise, with TENSOR */
-    size_t bytes;                     /* of workspace beside the product's: D in F32, or the scale's reciprocal */
+    gemmepi__launch launch;          /* behind the product, or with TENSOR ahead of it */
+    gemmepi__quantise_params params; /* all but pointers */
+    gemmepi__history_params history; /* likewise, with TENSOR */
+    size_t bytes; /* of workspace beside the product's: D in F32, or the scale's reciprocal */
 } gemmepi__found_step;
 
 /* Whether what stores D finds its scales. */
@@ -47,7 +47,8 @@ static gemmepi__problem gemmepi__problem_within(const gemmepi__problem *problem)
 }
 
 /* Where the product within has D, its scale and its amax: `place` is what is of workspace. */
-static void gemmepi__point_within(const gemmepi__problem *problem, void *place, gemmepi__arguments *arguments) {
+static void gemmepi__point_within(const gemmepi__problem *problem, void *place,
+                                  gemmepi__arguments *arguments) {
     void **pointers = arguments->pointers;
     if (problem->found_scale == GEMMEPI_SCALE_TENSOR) {
         pointers[GEMMEPI__SCALE_D] = place;

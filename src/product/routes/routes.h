@@ -119,10 +119,9 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
     double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
                   (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
                   context->multiprocessors;
-    double finish =
-        1000 + area / 128 *
-                   (GEMMEPI__STORING_CYCLES +
-                    (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
+    double finish = 1000 + area / 128 *
+                               (GEMMEPI__STORING_CYCLES +
+                                (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
     if (each > 1) /* tiles wait for each other's lines */
         finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
     else
