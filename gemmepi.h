@@ -268,8 +268,9 @@ typedef enum gemmepi_compute {
 
 /* The factors by which the elements of a matrix are multiplied when read (a, b, c, residual, and aux with BACKWARD) or
    before they are rounded and stored (d, and aux with AUX): F32 numbers on the device.
-   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone, which may have different modes.
-   BGRAD_A and BGRAD_B sum the scaled operand. Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs.
+   For matrices of E4M3, E5M2 and I8 alone; a and b may have different modes.
+   BGRAD_A and BGRAD_B sum the scaled operand. Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs. FIND_SCALE_D
+   finds d's scales, also of rows and vectors, where otherwise OUTER, VECTOR_128 and BLOCK_128 are for a and b alone.
 
    The layouts are cuBLASLt 13's. For op(A) of m x k (op(B): exchange m and n, rows and columns):
 
@@ -423,6 +424,25 @@ typedef uint64_t gemmepi_epilogue;
    left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
 #define GEMMEPI_BATCH_INVARIANT 0x40000000ull
 
+/* A d of E4M3 or E5M2 whose scales are found. desc.d.scale.mode says which: they go to args.found_scale_d, laid out as a product has those
+   of its a, with d's columns as k (column-major: of its b, with d's rows), and d = round(v / scale), so that the next product takes both.
+   They are this run's amax over the largest number of d's type, held between 2^-126 and the largest F32, and 1 where amax is 0 or not
+   finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out (2^-12) they may lack, too.
+
+       OUTER        one for each row (column-major: each column)
+       VECTOR_128   one for each row and 128 columns: 1 x 128 vectors, the last of which may be shorter
+       TENSOR       one for the whole batch, of earlier runs' amax (delayed scaling): see below
+
+   TENSOR: args.amax_history holds the amax of the last desc.amax_history runs, the newest first, 0 where there was none. A run takes its
+   scale from the largest that is finite of them, moves all one place on and writes its own amax to the first: all of it on the device,
+   so a graph may hold the run. Set it to 0, or its first number to what a cast finds. Runs that share a history must not overlap.
+   d.scale.batch_stride: F32 numbers between the scales of two items; with TENSOR 0. An empty product writes neither scales nor history.
+   Not with ACCUMULATE, and TENSOR not with AMAX_D, as the history has it. */
+#define GEMMEPI_FIND_SCALE_D 0x10000000000000ull
+
+/* With FIND_SCALE_D: scales are rounded up to powers of two, so that to divide by them is exact. */
+#define GEMMEPI_POWER_OF_TWO_SCALE 0x20000000000000ull
+
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
     gemmepi_dtype dtype; /* 0: see gemmepi_matmul_desc */
@@ -459,7 +479,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_order order;     /* of all matrices; 0: row-major */
     gemmepi_compute compute; /* 0: by the operands' dtype */
     gemmepi_epilogue epilogue;
-    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE, BATCH_INVARIANT */
+    uint64_t flags;              /* RELAXED and so on, above */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -471,6 +491,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
     gemmepi_vector bias;      /* read only with BIAS */
     gemmepi_vector bias_grad; /* read only with one of the BGRADs */
+    int amax_history;         /* FIND_SCALE_D with TENSOR: runs whose amax args.amax_history holds, 1 to 1024; else 0 */
 
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
        plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
@@ -504,6 +525,10 @@ typedef struct gemmepi_matmul_args {
     /* With AMAX_D, AMAX_AUX: one F32 (F64 with F64 operands), overwritten with the largest |v| of the whole batch before the
        scale and rounding; NaN if any is NaN */
     void *amax_d, *amax_aux;
+
+    /* FIND_SCALE_D: overwritten with d's scales; TENSOR: a multiple of 4 bytes, the other modes of 16 */
+    float *found_scale_d;
+    float *amax_history; /* with TENSOR: desc.amax_history numbers, read and written */
 
     const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS (rounded to a whole number for I32) */
     const double *beta;  /* NULL: 0, and c NULL too; likewise */
@@ -909,6 +934,7 @@ typedef struct gemmepi_epilogue_needs {
     size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes;        /* from the pointer to the last byte used */
 
     size_t scale_a_bytes, scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
+    size_t found_scale_d_bytes;          /* likewise; 0 without FIND_SCALE_D */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {
@@ -7569,6 +7595,8 @@ static const gemmepi__flag_row gemmepi__flags[] = {
   {GEMMEPI_AMAX_AUX, "AMAX_AUX", GEMMEPI__OF_PRODUCT},
   {GEMMEPI_ACCUMULATE, "ACCUMULATE", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
+  {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GEMMEPI__OF_PRODUCT},
+  {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GEMMEPI__OF_PRODUCT},
   {GEMMEPI_CAST_SCALE, "CAST_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_Y_SCALE, "CAST_Y_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_AMAX, "CAST_AMAX", GEMMEPI__OF_ELEMENTWISE},
@@ -8137,7 +8165,7 @@ typedef struct gemmepi__kernel_scale {
 /* epilogue.cuh. What the epilogue does not use is zero. */
 typedef struct gemmepi__epilogue_params {
   gemmepi__kernel_matrix c, bias, aux, residual, d;
-  gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
+  gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual; /* FINDS: scale_d is written */
   void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
   void *partials; /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
   const double *device_alpha, *device_beta;
@@ -8185,6 +8213,19 @@ typedef struct gemmepi__plain_params {
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
   GEMMEPI__PLACES
 } gemmepi__plain_params;
+
+/* found_scales.cu: D = x / scale, the scale of each row, or of each 128 columns of it, made of its amax. scale_stride: from one item's. */
+typedef struct gemmepi__quantise_params {
+  gemmepi__kernel_matrix x, d;
+  float *scale;
+  long long scale_stride, rows, columns, items;
+} gemmepi__quantise_params;
+
+/* found_scales.cu: from the amax of `count` runs the scale of the next one, to whose place all of them make room. */
+typedef struct gemmepi__history_params {
+  float *history, *scale, *reciprocal;
+  int count;
+} gemmepi__history_params;
 
 /* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
  transpose.cu: out = x transposed, rows not filled up. */
@@ -8377,7 +8418,9 @@ typedef struct gemmepi__scaled_params {
   X(SCALE_AUX, scale_aux, "AUX or BACKWARD") \
   X(SCALE_RESIDUAL, scale_residual, "RESIDUAL") \
   X(AMAX_D, amax_d, "") \
-  X(AMAX_AUX, amax_aux, "")
+  X(AMAX_AUX, amax_aux, "") \
+  X(FOUND_SCALE_D, found_scale_d, "") \
+  X(AMAX_HISTORY, amax_history, "")
 /* clang-format on */
 
 /* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
@@ -8392,6 +8435,8 @@ enum {
 #define GEMMEPI__ONLY_SUMS 0x80000000u
 /* Likewise: D is v, in workspace, and a formula follows. */
 #define GEMMEPI__MAKES_V 0x100000000ull
+/* Likewise: amax_d is 0 before the run, and goes to a scale's history, so that it may come of short forms of activations. */
+#define GEMMEPI__AMAX_TO_HISTORY 0x400000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
 #define GEMMEPI__IS_INSIDE 0x200000000ull
 /* Likewise: the activation has its exact form, for a formula says the epilogue in which it has (product/parts/composed.h). */
@@ -8422,6 +8467,8 @@ typedef struct gemmepi__problem {
   int32_t count; /* of the operands that it has */
   int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
   int32_t outputs; /* how many of them are written */
+  int32_t found_scale; /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
+  int32_t amax_history; /* with TENSOR: of how many runs there is amax */
   struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
   gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
@@ -8563,7 +8610,9 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 /* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
 static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int32_t alignment) {
   gemmepi__view *view = &problem->views[operand];
-  int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
+  int of = operand == GEMMEPI__FOUND_SCALE_D ? (int)GEMMEPI__D
+      : operand < GEMMEPI__AMAX_D       ? operand - GEMMEPI__SCALE_A
+        : operand;
   char name[32];
   view->dtype = dtype;
   view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
@@ -8613,6 +8662,71 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
   view->ld = scale->mode == GEMMEPI_SCALE_BLOCK_128 ? (steps + 3) / 4 * 4 : view->length;
   view->batch_stride = scale->batch_stride;
   return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32, scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
+}
+
+/* The scales that are found for D. Along D's lines there are vectors, so that in column-major order they are as of a b. TENSOR is a scale
+ that D has and an amax that is taken, of which args have neither. */
+static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const gemmepi_scale *scale, int amax_history) {
+  gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D],
+        *history = &problem->views[GEMMEPI__AMAX_HISTORY];
+  int is_tensor = scale->mode == GEMMEPI_SCALE_TENSOR;
+  gemmepi_status status;
+  if (scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER && !is_tensor)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for TENSOR (1), OUTER (2) and VECTOR_128 (3)",
+      (int)scale->mode);
+  if (!gemmepi__is_fp8(d->dtype))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
+      gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
+  if (is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, is_tensor
+      ? "desc.amax_history is %d; a scale of one number is found from the amax of "
+      "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
+      : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR alone", amax_history);
+  if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
+      "args.amax_history[0] is that amax");
+  if (is_tensor && scale->batch_stride)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole batch: leave it 0",
+      (long long)scale->batch_stride);
+  problem->found_scale = (int32_t)scale->mode;
+  problem->amax_history = amax_history;
+  found->written = 1;
+  found->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__blocks_of_128(d->length) : 1;
+  found->length = found->ld = is_tensor ? 1 : d->lines;
+  found->batch_stride = scale->batch_stride;
+  status = gemmepi__take_numbers(problem, GEMMEPI__FOUND_SCALE_D, GEMMEPI_F32, is_tensor ? 4 : 16);
+  if (!status && !is_tensor)
+    return gemmepi__check_output(found, "d.scale", problem->batch);
+  if (status)
+    return status;
+  history->written = 1;
+  history->lines = 1;
+  history->length = history->ld = amax_history;
+  problem->flags |= GEMMEPI_AMAX_D;
+  d->scale = GEMMEPI_SCALE_TENSOR;
+  problem->views[GEMMEPI__SCALE_D].lines = problem->views[GEMMEPI__SCALE_D].length = 1;
+  status = gemmepi__take_numbers(problem, GEMMEPI__SCALE_D, GEMMEPI_F32, 4);
+  return status ? status : gemmepi__take_numbers(problem, GEMMEPI__AMAX_HISTORY, GEMMEPI_F32, 4);
+}
+
+/* What goes with FIND_SCALE_D alone. */
+static gemmepi_status gemmepi__check_finding(const gemmepi_matmul_desc *desc) {
+  if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
+      "one scale; give c with its own scale and args.beta");
+  if (desc->flags & GEMMEPI_FIND_SCALE_D)
+    return GEMMEPI_OK;
+  if (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
+  if (desc->amax_history)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
+      desc->amax_history, GEMMEPI__UNINITIALISED);
+  return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
@@ -8671,7 +8785,7 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     status = gemmepi__check_view(view, name, problem->batch);
   if (gemmepi__is_invariant(problem) && view->lines == 1 && matrix->ld > 0 && matrix->ld <= GEMMEPI__MAX_ELEMENTS)
     view->ld = matrix->ld; /* a row alone is treated as it is among others */
-  if (!status)
+  if (!status && !(operand == GEMMEPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
     status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
       operand == GEMMEPI__B ? rows : columns);
   return status;
@@ -8948,7 +9062,18 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     status = gemmepi__check_epilogue(desc->epilogue);
   if (!status)
     status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
+  if (!status)
+    status = gemmepi__check_finding(desc);
   return status ? status : gemmepi__check_accumulation(desc);
+}
+
+/* Of an operand that the problem has: whether no pointer of args is it. D's one scale and its amax are the library's own where it finds
+ the one from the other. */
+static int gemmepi__is_no_argument(const gemmepi__problem *problem, int operand) {
+  if (operand == GEMMEPI__D)
+    return gemmepi__lacks_d(problem);
+  return problem->found_scale == GEMMEPI_SCALE_TENSOR &&
+     (operand == GEMMEPI__SCALE_D || operand == GEMMEPI__AMAX_D);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
@@ -8958,7 +9083,7 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
   for (written = 1; written >= 0; written--)
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
       if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written &&
-        !(operand == GEMMEPI__D && gemmepi__lacks_d(problem))) {
+        !gemmepi__is_no_argument(problem, operand)) {
         problem->used |= 1u << operand;
         problem->list[problem->count++] = (int8_t)operand;
         problem->outputs += written;
@@ -8970,10 +9095,11 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
 /* What D cannot have where the formula does not assign it. */
 static gemmepi_status gemmepi__check_without_d(const gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
-  const char *what = desc->flags & GEMMEPI_AMAX_D ? "flags has AMAX_D"
-        : desc->d.scale.mode         ? "d.scale.mode is given"
-        : desc->d.ld                 ? "d.ld is given"
-        : desc->d.batch_stride       ? "d.batch_stride is given"
+  const char *what = desc->flags & GEMMEPI_AMAX_D         ? "flags has AMAX_D"
+        : desc->flags & GEMMEPI_FIND_SCALE_D ? "flags has FIND_SCALE_D"
+        : desc->d.scale.mode                 ? "d.scale.mode is given"
+        : desc->d.ld                         ? "d.ld is given"
+        : desc->d.batch_stride               ? "d.batch_stride is given"
         : NULL;
   if (!gemmepi__lacks_d(problem) || !what)
     return GEMMEPI_OK;
@@ -9025,6 +9151,10 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
     status = gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
   problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
     problem->views[GEMMEPI__SCALE_D].batch_stride;
+  problem->formula->placed.operands[GEMMEPI__RESULT].amax = problem->views[GEMMEPI__AMAX_D].dtype != 0;
+  if (problem->found_scale >
+    GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
+    problem->formula->owned->operands[GEMMEPI__RESULT].dtype = GEMMEPI_F32;
   return status;
 #endif
 }
@@ -9067,6 +9197,8 @@ static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gem
     d.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
   if (!status)
     status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+  if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem))
+    status = gemmepi__take_found_scale(problem, &d.scale, desc->amax_history);
   if (!status)
     status = gemmepi__take_c(problem, desc, result == along);
   if (!status)
@@ -9165,6 +9297,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
   needs->bias_grad_bytes = (size_t)views[GEMMEPI__BIAS_GRAD].bytes;
   needs->scale_a_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A].bytes;
   needs->scale_b_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B].bytes;
+  needs->found_scale_d_bytes = (size_t)views[GEMMEPI__FOUND_SCALE_D].bytes;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc, gemmepi_epilogue_needs *needs) {
@@ -9550,6 +9683,16 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
   const char *argument = gemmepi__argument_name(problem, operand);
+  if (operand == GEMMEPI__FOUND_SCALE_D)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.found_scale_d is %s",
+      pointer ? "given, but desc.flags has no FIND_SCALE_D" : "NULL, but desc.flags has FIND_SCALE_D, whose scales go there");
+  if (operand == GEMMEPI__AMAX_HISTORY)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.amax_history is %s; %s", pointer ? "given" : "NULL",
+      pointer ? "it goes with FIND_SCALE_D and the scale mode TENSOR"
+      : "FIND_SCALE_D with the scale mode TENSOR reads and writes it");
+  if (operand == GEMMEPI__SCALE_D && pointer && problem->found_scale)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go to args.found_scale_d");
   if (operand == GEMMEPI__AMAX_D || operand == GEMMEPI__AMAX_AUX)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
       argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag", operand == GEMMEPI__AMAX_D ? "D" : "AUX");
@@ -13763,15 +13906,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/copy.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"params.h\"\n\nstruct Copied_run{\nlong long item,row,column;\n};\n\n\n\ntemplate<int Threads>DEVICE bool find_copied_run(const gemmepi__convert_params&p,Copied_run&mine){\nlong long runs=p.out.ld/RUN,lines=p.items*p.rows;\nlong long at=(long long)blockIdx.x*Threads+threadIdx.x,line;\nif(at>=lines*runs)\nreturn false;\nif(lines*runs<=0xffffffff){\nline=(u32)at/(u32)runs;\nmine.item=(u32)line/(u32)p.rows;\n}else{\nline=at/runs;\nmine.item=line/p.rows;\n}\nafter_launches_before();\nmine.row=line -mine.item*p.rows;\nmine.column=(at-line*runs)*RUN;\nreturn true;\n}\n\n\ntemplate<class T>DEVICE T*start_of_run(const gemmepi__kernel_matrix&matrix,const Copied_run&run){\nreturn(T*)matrix.data+run.item*matrix.stride +run.row*matrix.ld+run.column;\n}\n"}},
 {"epilogue.cuh",
 {
-"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const Beside*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nstate.beside=beside;\n#endif\n"
+"#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_found.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const Beside*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nstate.beside=beside;\n#endif\n"
 "state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
 "DEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column_of_half<HALVES_SAVED>(p,column,half)),valid);\n}\n}\n}\n\n\ntemplate<int Number,class State>\nDEVICE Acc extra_of_row(const State&state,long long item,long long row,int valid){\nif constexpr(has_extra(Number)){\n"
 "const gemmepi__kernel_matrix&x=state.beside[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !GEMMEPI_FORMULA){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\n"
-"store_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\n",
-"valid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\n"
-"gate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,IN_GROUPS?column_of_half<HALVES_IN>(p,column,half):column+half*p.n,valid,\nv[half]);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n#else\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\n"
-"if constexpr(BACKWARD){\napply_derivative(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column_of_half<HALVES_OUT>(p,column,half),valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n#endif\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\n"
-"if(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,\ncolumn_of_half<HALVES_OUT>(p,column,half),valid,v[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column_of_half<HALVES_OUT>(p,column,half),valid,\nv[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+"store_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\n",
+"store_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\n"
+"memcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,IN_GROUPS?column_of_half<HALVES_IN>(p,column,half):column+half*p.n,valid,\nv[half]);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n#else\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n"
+"finish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column_of_half<HALVES_OUT>(p,column,half),valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n#endif\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\n"
+"long long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,\ncolumn_of_half<HALVES_OUT>(p,column,half),valid,v[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column_of_half<HALVES_OUT>(p,column,half),valid,\nv[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
 "#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n"
@@ -13782,6 +13925,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\nHAS_BIAS&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n"
 "DEVICE void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\nDEVICE Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\nDEVICE void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\nv[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\n"
 "DEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
+{"epilogue_found.cuh",
+{
+"#line 1 \"src/kernels/epilogue_found.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\nconstexpr int VECTOR=SCALE_STEPS;\n\n\nDEVICE void write_scale(const gemmepi__epilogue_params&p,long long item,long long row,long long column,float scale){\nconst_cast<float*>(p.scale_d.data)[item*p.scale_d.stride +column/VECTOR*p.m+row]=scale;\n}\n\n\nDEVICE void store_by_scale(const gemmepi__epilogue_params&p,float scale,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nif constexpr(SAME<Acc,F32>)\nstore_scaled<GEMMEPI_D_TYPE,false>(p.d,0,factor_of_scale(scale),item,row,column,valid,v);\n}\n\n\n\nDEVICE Magnitude largest_of_neighbours(Magnitude largest){\nfor(u32 step=(blockDim.x*RUN<VECTOR?blockDim.x:VECTOR/RUN)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n"
+"DEVICE void store_found_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,long long row,\nlong long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nMagnitude largest=0;\nkeep_largest_of_run(v[half],valid,largest);\nif(AMAX_D&&largest>state.largest_d)\nstate.largest_d=largest;\nlargest=largest_of_neighbours(largest);\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>((u32)largest);\nlong long at=column_of_half<HALVES_OUT>(p,column,half);\nif(valid>0&&threadIdx.x%(VECTOR/RUN)==0)\nwrite_scale(p,item,row,at,scale);\nstore_by_scale(p,scale,item,row,at,valid,v[half]);\n}\n}\n"}},
 {"epilogue_fragment.cuh",
 {
 "#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\ntemplate<int Halves>DEVICE long long column_of_half(const gemmepi__epilogue_params&p,long long column,int half){\nif constexpr(IN_GROUPS&&Halves>1)\nreturn column+(long long)((u32)column/HALF_GROUP +half)*HALF_GROUP;\nelse\nreturn column+half*p.n;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\n"
@@ -13803,17 +13950,18 @@ static const gemmepi__source gemmepi__sources[] = {
 "#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,members,type>(p,state,of,saved,at,member,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\n(void)runs,(void)outputs;\nFORMULA_INPUTS(INSIDE_LOAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,state,at,runs,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
-"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\n}\nstore_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\n"
-"DEVICE u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column+6*lane)/8];\nu32 bits=byte<<8*lane;\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\nDEVICE void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\nDEVICE void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn+=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\nu8*bytes=(u8*)p.aux.data+offset(p.aux,item,row,column)/8;\nif(column+32<=(int)p.n)\n*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\n"
-"for(int i=0;column+i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
+"#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\n"
+"store_mask_byte((u8*)x.data+offset(x,item,row,column)/8,bits,valid);\n}\n\n\nDEVICE u32 load_spread_mask(const gemmepi__epilogue_params&p,long long item,long long row,long long column,\nint valid){\nint lane=lane_of_row();\nu32 byte=0;\nif(valid>6*lane)\nbyte=((const u8*)p.aux.data)[offset(p.aux,item,row,column+6*lane)/8];\nu32 bits=byte<<8*lane;\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nbits|=__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\nreturn bits>>2*lane;\n}\n\n\nDEVICE void keep_mask(Epilogue_state&state,const Acc(&v)[RUN]){\nu32 bits=mask_of_row(v);\nif(lane_of_row()==state.mask_place)\nstate.kept_mask=bits;\n}\n\nDEVICE void store_kept_masks(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nint row,int column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn+=group*32;\nif(group>=groups||row>=(int)p.m)\nreturn;\nu8*bytes=(u8*)p.aux.data+offset(p.aux,item,row,column)/8;\nif(column+32<=(int)p.n)\n"
+"*reinterpret_cast<u32*>(bytes)=state.kept_mask;\nelse\nfor(int i=0;column+i*RUN<(int)p.n;i++)\nstore_mask_byte(bytes+i,state.kept_mask>>i*RUN&0xff,existing((int)p.n-column-i*RUN));\n}\n"}},
 {"epilogue_parameters.cuh",
 {
-"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_FORMULA\n#define GEMMEPI_FORMULA 0\n#define GEMMEPI_FORMULA_ROLLS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n"
-"#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\nconstexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\n"
-"constexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\n"
-"constexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gemmepi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gemmepi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n#if GEMMEPI_FORMULA\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\n"
-"if constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\n",
-"else\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+"#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"found_scale.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_FORMULA\n#define GEMMEPI_FORMULA 0\n#define GEMMEPI_FORMULA_ROLLS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n"
+"#ifndef GEMMEPI_FINDS\n#define GEMMEPI_FINDS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\n"
+"constexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\n"
+"constexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gemmepi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gemmepi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n#if GEMMEPI_FORMULA\n#include \"formula_kinds.cuh\"\n"
+"#include \"formula_reduce.cuh\"\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\n",
+"template<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\n"
+"int mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
@@ -13825,6 +13973,15 @@ static const gemmepi__source gemmepi__sources[] = {
 {"formula_kinds.cuh",
 {
 "#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n"}},
+{"found_scale.cuh",
+{
+"#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\nDEVICE float factor_of_scale(float scale){\nfloat first;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(first): \"f\"(scale));\nreturn fmaf(first,fmaf(-scale,first,1.f),first);\n}\n"}},
+{"found_scales.cu",
+{
+"#line 1 \"src/kernels/found_scales.cu\"\n\n\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_D_TYPE\n#define GEMMEPI_D_TYPE E4M3\n#define GEMMEPI_MODE 3\n#define GEMMEPI_ALIGNED 0\n#endif\n\ntypedef GEMMEPI_D_TYPE D;\nconstexpr int THREADS=256,TAKEN=4;\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER;\nconstexpr int LANES=BY_ROWS?THREADS:32,SPANS_OF_BLOCK=THREADS/LANES;\n\nDEVICE Words<F32,TAKEN>read_four(const float*from,long long left){\nif(GEMMEPI_ALIGNED&&left>=TAKEN)\nreturn*reinterpret_cast<const Words<F32,TAKEN> *>(from);\nreturn words_of(read_elements<TAKEN>(from,left<TAKEN?(int)left:TAKEN));\n}\n\n\nDEVICE u32 largest_of_span(u32 largest){\nlargest=largest_of_warp(largest);\nif constexpr(BY_ROWS){\n__shared__ u32 of_warps[THREADS/32];\nif(threadIdx.x%32==0)\nof_warps[threadIdx.x/32]=largest;\n__syncthreads();\nlargest=largest_of_warp(of_warps[threadIdx.x%(THREADS/32)]);\n}\nreturn largest;\n}\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_quantise(GEMMEPI_PARAMS gemmepi__quantise_params p){\nlong long spans=BY_ROWS?1:(p.columns+SCALE_STEPS-1)/SCALE_STEPS;\nlong long span=(long long)blockIdx.x*SPANS_OF_BLOCK+threadIdx.x/LANES;\nlong long rest=span/p.rows,row=span-rest*p.rows,item=rest/spans,first=(rest-item*spans)*SCALE_STEPS;\nafter_launches_before();\nif(item>=p.items)\nreturn;\nlong long left=p.columns-first,count=BY_ROWS||left<SCALE_STEPS?left:SCALE_STEPS;\nconst float*x=(const float*)p.x.data+item*p.x.stride +row*p.x.ld+first;\nD*d=(D*)p.d.data+item*p.d.stride +row*p.d.ld+first;\nu32 largest=0;\nfor(long long i=threadIdx.x%LANES*TAKEN;i<count;i+=LANES*TAKEN){\nF32 values[TAKEN];\nwords_to_acc(read_four(x+i,count-i),values);\nkeep_largest(values,TAKEN,largest);\n}\nfloat scale=scale_of_amax<D>(largest_of_span(largest)),factor=factor_of_scale(scale);\nif(threadIdx.x%LANES==0)\np.scale[item*p.scale_stride +first/SCALE_STEPS*p.rows+row]=scale;\n"
+"for(long long i=threadIdx.x%LANES*TAKEN;i<count;i+=LANES*TAKEN){\nF32 values[TAKEN];\nwords_to_acc(read_four(x+i,count-i),values);\n#pragma unroll\nfor(int e=0;e<TAKEN;e++)\nvalues[e]*=factor;\nRun<D,TAKEN>run=run_from_acc<D>(values);\nif(GEMMEPI_ALIGNED&&count-i>=TAKEN)\n*reinterpret_cast<Words<D,TAKEN> *>(d+i)=words_of(run);\nelse\n#pragma unroll\nfor(int e=0;e<TAKEN;e++)\nif(e<count-i)\nd[i+e]=run.at[e];\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(1024)gemmepi_history(GEMMEPI_PARAMS gemmepi__history_params p){\n__shared__ u32 of_warps[32];\nafter_launches_before();\nu32 i=threadIdx.x,amax=i<(u32)p.count?magnitude(p.history[i]):0;\nu32 finite=amax<0x7f800000?amax:0,largest=largest_of_warp(finite);\nif(i%32==0)\nof_warps[i/32]=largest;\n__syncthreads();\nif(i+1<(u32)p.count)\np.history[i+1]=__uint_as_float(amax);\nif(i>=32)\nreturn;\nlargest=largest_of_warp(i<blockDim.x/32?of_warps[i]:0);\nif(i==0){\nfloat scale=scale_of_amax<D>(largest);\np.history[0]=0;\n"
+"*p.scale=scale;\n*p.reciprocal=factor_of_scale(scale);\n}\n}\n"}},
 {"gemm_plain.cu",
 {
 "#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Accumulated;\ntypedef Choose<TENSOR_CORES,Compute,Accumulated>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\n"
@@ -13851,18 +14008,21 @@ static const gemmepi__source gemmepi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
-"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\n"
-"long long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\n"
-"gemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\n"
-"typedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\n",
-"gemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\n"
-"gemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\n"
+"long long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\n"
+"unsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\n"
+"long long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n",
+"}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\n"
+"const float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n"
+"typedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
 "DEVICE void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\nint exists=r<rows.count?rows.run:0;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetched.products[half]=read_run<ALIGNED>(\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n),\nGEMMEPI_HAS_PRODUCT?exists:0);\nload_saved(params.epilogue,state,rows.item,row,rows.column,exists,fetched.saved);\n}\n\n\nDEVICE void add_parts(const gemmepi__pass_params&params,const Rows&rows,long long row,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst GEMMEPI_PRODUCT_TYPE*from=\n(const GEMMEPI_PRODUCT_TYPE*)params.product.data+\noffset(params.product,rows.item,row,rows.column+half*params.epilogue.n);\n#pragma unroll 4\nfor(int part=1;part<PARTS;part++){\nAcc more[RUN];\n"
 "run_to_acc(run_of(read_run<ALIGNED>(from+part*params.part,rows.run)),more);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[half][i]=sum(v[half][i],more[i]);\n}\n}\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nafter_launches_before();\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long column=(long long)(blockIdx.x-part*p.column_tiles)*blockDim.x*RUN+threadIdx.x*RUN;\nlong long row=(long long)(part-item*p.row_tiles)*params.row_steps*blockDim.y+threadIdx.y;\nint valid=column>=p.n?0:WHOLE||p.n-column>=RUN?RUN:(int)(p.n-column);\nint most=row>=p.m?0:p.m-row>(long long)params.row_steps*blockDim.y?params.row_steps:(int)((p.m-row+blockDim.y-1)/blockDim.y);\nRows rows={item,row,column,valid?most:0,WHOLE?RUN:valid};\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,column,valid);\nAcc sums[HALVES_OUT][RUN]={};\n"
-"Fetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<rows.count;first+=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nif(first+r>=rows.count)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,rows.run),now.saved,item,at,column,rows.run,v);\nstore_result(p,state,item,at,column,rows.run,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
+"Fetched ahead[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfetch(params,state,rows,r,ahead[r]);\nfor(int first=0;first<(FINDS?params.row_steps:rows.count);first+=AT_ONCE){\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nFetched now=ahead[r];\nAcc v[HALVES][RUN];\nfetch(params,state,rows,first+r+AT_ONCE,ahead[r]);\nbool exists=first+r<rows.count;\nif(!FINDS&& !exists)\ncontinue;\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nrun_to_acc(run_of(now.products[half]),v[half]);\nlong long at=row+(long long)(first+r)*blockDim.y;\nint run=FINDS&& !exists?0:rows.run;\nif(FINDS&&at>=p.m)\nat=p.m-1;\nadd_parts(params,rows,at,v);\nepilogue(p,state,load_columns(p,item,column,run),now.saved,item,at,column,run,v);\nif constexpr(FINDS)\nstore_found_result(p,state,item,at,column,run,v);\nelse\nstore_result(p,state,item,at,column,run,v);\nif(HAS_BGRAD&&(!FINDS||exists))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nsums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n"
+"}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\n",
+"end_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
 "#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_ROWS 8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\nDEVICE double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\n"
@@ -14062,10 +14222,13 @@ static const gemmepi__source gemmepi__sources[] = {
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\nDEVICE void drop_first_box(float(&sums)[TILE_N/2]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\n"
-"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n"
-"DEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nload_saved_run(params,finisher,box,at,saved);\n"
-"epilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results,at.row<(int)params.epilogue.m);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\nDEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\nif(box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums);\nif(KEEPS_MASK)\n",
-"store_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n"}},
+"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\n"
+"finisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\n"
+"state.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n"
+"DEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\n",
+"ask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\n"
+"DEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=first+VECTOR<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\n"
+"if(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\ntemplate<int Halves>DEVICE u32 output_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\n"
@@ -14085,8 +14248,9 @@ static const gemmepi__source gemmepi__sources[] = {
 {"sm90/consume.cuh",
 {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\nstruct Rows{\nconst Tile&tile;\nint first;\nconst Masks&masks;\nOf_columns(&columns)[BOX_GROUPS];\n};\n\n\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows&rows,float(&sums)[STRIPS][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD)\nload_groups(p,tile,i,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nif(AHEAD&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nSums_of_box box=sums_of_box(sums[strip],ROLLS?0:i);\nNext_box next={strip +1<STRIPS||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<STRIPS?strip +1:0)*64,\nstrip +1<STRIPS?i:i+BOX_GROUPS};\n"
-"finish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next},column_sums);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=PARTS>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nu32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\n"
-"Of_columns columns[BOX_GROUPS];\nbegin_sums(sums);\nint row=tile.m*TILE_M+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,count,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes(p,mine,finisher,{tile,row,masks,columns},sums);\nend_epilogue(p.epilogue,state);\n}\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"Found_vectors never;\nfinish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next},column_sums,never);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\nDEVICE void finish_vectors(const gemmepi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nint row=rows.first+strip*64;\nFound_vectors found;\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums none;\nbool is_end=i+BOX_GROUPS==GROUPS;\nload_groups(p,rows.tile,i,now);\nNext_box next={strip +1<STRIPS|| !is_end,is_end?row+64:row,is_end?0:i+BOX_GROUPS};\nfinish_box(p,finisher,{rows.tile,row,strip,i,now,rows.masks,sums_of_box(sums[strip],i),next},none,found);\nif((i+BOX_GROUPS)%VECTOR_GROUPS==0)\nstore_vectors(p,finisher,rows.tile,row,i+BOX_GROUPS-VECTOR_GROUPS,found);\n}\n}\n}\n\n\n\n"
+"DEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=PARTS>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nu32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nbegin_sums(sums);\nint row=tile.m*TILE_M+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\n"
+"load_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,count,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse if constexpr(FINDS)\nfinish_vectors(p,finisher,{tile,row,masks,columns},sums);\nelse\nfinish_boxes(p,mine,finisher,{tile,row,masks,columns},sums);\nend_epilogue(p.epilogue,state);\n}\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
@@ -14105,14 +14269,15 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\n"
 "constexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,PARTS=GEMMEPI_PARTS;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*PARTS;\nconstexpr int STRIPS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\n\nconstexpr bool SIDE_BY_SIDE=IN_GROUPS&&HALF_GROUP==GROUP&&HALVES_IN>1;\nconstexpr int SPANS=SIDE_BY_SIDE?1:HALVES_IN,SPAN=TILE_N/SPANS;\nstatic_assert(!IN_GROUPS||HALF_GROUP==GROUP||HALF_GROUP%64==0,\"B is loaded 64 columns at a time, or some that divide them\");\nstatic_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\n"
-"constexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD=PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n"
-"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&ACTIVATION==ELU)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
+"constexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n"
+"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&ACTIVATION==ELU)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !HAS_BGRAD&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\n"
+"static_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
-"#line 1 \"src/kernels/sm90/parts.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(PARTS==1||STRIPS==1,\"a warp has 16 rows\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(PARTS==1||(BOXES%PARTS==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\nDEVICE Box_counts boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\nDEVICE u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*PARTS+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\nDEVICE void send_box(u32 to,u32 received,const Sums_of_box&box){\n#pragma unroll\n"
-"for(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(SENDS_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto+j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(received)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to+j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\nDEVICE void send_sums(const gemmepi__sm90_params&p,const Tile&tile,const Shared&shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBox_counts boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32-4;\nif(SENDS_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared.received(),(boxes.rows*boxes.columns+PARTS-1-rank)/PARTS*PARTS*SENT_BYTES);\n#pragma unroll\nfor(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows+row;\n"
-"Shared there={address_in(shared.first,i%PARTS)};\nu32 to=there.first+received_at(i/PARTS,rank);\nSums_of_box box=sums_of_box(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\nsend_box(to,there.received(),box);\n}\n}\n\n\nDEVICE void add_received(const Shared&shared,u32 nth,Sums_of_box&box){\nbox={};\n#pragma unroll 1\nfor(u32 block=0;block<PARTS;block++)\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared.first+received_at(nth,block)+j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n\nDEVICE void finish_received(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank){\nBox_counts boxes=boxes_of(p,tile);\nfor(u32 nth=threadIdx.x/32-4;nth*PARTS+rank<boxes.rows*boxes.columns;nth+=WARPS){\n"
-"u32 i=nth*PARTS+rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M+(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,finisher.buffers,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nSums_of_box sums;\nadd_received(shared,nth,sums);\nBox_sums none;\nfinish_box(p,finisher,{tile,row,0,group,columns,masks,sums,{false,0,0}},none);\n}\n}\n\n\nDEVICE void exchange_sums(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank,const float(&sums)[TILE_N/2]){\ncluster_meets();\nsend_sums(p,tile,shared,rank,sums);\nif(SENDS_ASYNC)\nbarrier_wait(shared.received(),0);\nelse\ncluster_barrier();\nfinish_received(p,finisher,tile,shared,rank);\n}\n"}},
+"#line 1 \"src/kernels/sm90/parts.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(PARTS==1||STRIPS==1,\"a warp has 16 rows\");\nstatic_assert(PARTS==1|| !FINDS,\"boxes of 128 columns go to several blocks\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(PARTS==1||(BOXES%PARTS==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\nDEVICE Box_counts boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\nDEVICE u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*PARTS+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\n"
+"DEVICE void send_box(u32 to,u32 received,const Sums_of_box&box){\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nconst float*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)];\nif(SENDS_ASYNC)\nasm volatile(\"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];\" ::\"r\"(\nto+j*512),\n\"f\"(four[0]),\"f\"(four[1]),\"f\"(four[2]),\"f\"(four[3]),\"r\"(received)\n: \"memory\");\nelse\nasm volatile(\"st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to+j*512),\"f\"(four[0]),\"f\"(four[1]),\n\"f\"(four[2]),\"f\"(four[3])\n: \"memory\");\n}\n}\nDEVICE void send_sums(const gemmepi__sm90_params&p,const Tile&tile,const Shared&shared,u32 rank,\nconst float(&sums)[TILE_N/2]){\nBox_counts boxes=boxes_of(p,tile);\nu32 row=threadIdx.x/32-4;\nif(SENDS_ASYNC&&threadIdx.x==WARPGROUP)\nbarrier_expect(shared.received(),(boxes.rows*boxes.columns+PARTS-1-rank)/PARTS*PARTS*SENT_BYTES);\n#pragma unroll\n"
+"for(int group=0;group<GROUPS;group +=BOX_GROUPS){\nu32 i=group/BOX_GROUPS*boxes.rows+row;\nShared there={address_in(shared.first,i%PARTS)};\nu32 to=there.first+received_at(i/PARTS,rank);\nSums_of_box box=sums_of_box(sums,group);\nif(row>=boxes.rows||group/BOX_GROUPS>=boxes.columns)\ncontinue;\nsend_box(to,there.received(),box);\n}\n}\n\n\nDEVICE void add_received(const Shared&shared,u32 nth,Sums_of_box&box){\nbox={};\n#pragma unroll 1\nfor(u32 block=0;block<PARTS;block++)\n#pragma unroll\nfor(int j=0;j<FOURS_OF_BOX;j++){\nfloat*four=box.at[j/(BOX_COLUMNS/8)][j%(BOX_COLUMNS/8)],x[4];\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(x[0]),\"=f\"(x[1]),\"=f\"(x[2]),\"=f\"(x[3])\n: \"r\"(shared.first+received_at(nth,block)+j*512)\n: \"memory\");\n#pragma unroll\nfor(int i=0;i<4;i++)\nfour[i]+=x[i];\n}\n}\n\n\nDEVICE void finish_received(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank){\n"
+"Box_counts boxes=boxes_of(p,tile);\nfor(u32 nth=threadIdx.x/32-4;nth*PARTS+rank<boxes.rows*boxes.columns;nth+=WARPS){\nu32 i=nth*PARTS+rank;\nint group=(int)(i/boxes.rows)*BOX_GROUPS,row=tile.m*TILE_M+(int)(i%boxes.rows)*16;\nOf_columns columns[BOX_GROUPS];\nload_groups(p,tile,group,columns);\nask_for_inputs(p,finisher.buffers,tile,row,group);\nMasks masks=load_masks(p,tile,row);\nSums_of_box sums;\nadd_received(shared,nth,sums);\nBox_sums none;\nFound_vectors never;\nfinish_box(p,finisher,{tile,row,0,group,columns,masks,sums,{false,0,0}},none,never);\n}\n}\n\n\nDEVICE void exchange_sums(const gemmepi__sm90_params&p,const Finisher&finisher,const Tile&tile,\nconst Shared&shared,u32 rank,const float(&sums)[TILE_N/2]){\ncluster_meets();\nsend_sums(p,tile,shared,rank,sums);\nif(SENDS_ASYNC)\nbarrier_wait(shared.received(),0);\nelse\ncluster_barrier();\nfinish_received(p,finisher,tile,shared,rank);\n}\n"}},
 {"sm90/pipeline.cuh",
 {
 "#line 1 \"src/kernels/sm90/pipeline.cuh\"\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n\n\nDEVICE u32 told_by(u32 thread,u32 rank){\nu32 row=rank%CLUSTER_M,column=rank/CLUSTER_M,other=thread-CLUSTER_N;\nreturn PARTS>1            ?rank\n:thread<CLUSTER_N?row+thread*CLUSTER_M\n:column*CLUSTER_M+(other>=row?other+1:other);\n}\n\n\nstruct Pipeline{\nShared shared;\nu32 parity,stage;\nbool tells;\nu32 told;\n\n__device__ static inline Pipeline of_loader(const Shared&shared){\nreturn{shared,1,0,false,0};\n}\n\n__device__ static inline Pipeline of_reader(const Shared&shared,u32 thread,u32 rank){\nbool tells=thread<TELLERS;\nu32 block=told_by(thread,rank);\nreturn{shared,0,0,tells,address_in(shared.empty(0),tells?block:rank)};\n}\n\nDEVICE void wait_full()const{\nbarrier_wait(shared.full(stage),parity);\n}\nDEVICE void wait_empty()const{\nbarrier_wait(shared.empty(stage),parity);\n}\n\nDEVICE void release(u32 which,bool does=true)const{\nif(tells&&does)\nbarrier_arrive(told+which*8);\n"
@@ -15949,6 +16114,69 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
   }
   if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     gemmepi__host_sum_operand(problem, arguments);
+}
+/* FIND_SCALE_D on the host: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
+
+/* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
+static float gemmepi__host_found_scale(const gemmepi__problem *problem, double amax) {
+  double scale = amax / (problem->views[GEMMEPI__D].dtype == GEMMEPI_E5M2 ? 57344.0 : 448.0), power = 1;
+  if (amax == 0 || !(amax <= FLT_MAX))
+    return 1;
+  scale = scale < FLT_MIN ? (double)FLT_MIN : (double)(float)scale;
+  if (!(problem->flags & GEMMEPI_POWER_OF_TWO_SCALE))
+    return (float)scale;
+  while (power < scale)
+    power *= 2;
+  while (power / 2 >= scale)
+    power /= 2;
+  return (float)power;
+}
+
+/* Of `count` columns of a line of x, which lies as D does. */
+static void gemmepi__host_quantise(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const float *x, gemmepi__host_place at) {
+  const gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
+  float *scales = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D], scale;
+  int64_t first = gemmepi__index_of(d, at.item, at.row, at.column), i;
+  double amax = 0, values[128];
+  for (i = 0; i < at.count; i++)
+    if (amax == amax && !(fabs((double)x[first + i]) <= amax))
+      amax = fabs((double)x[first + i]);
+  scale = gemmepi__host_found_scale(problem, amax);
+  scales[at.item * found->batch_stride + at.column / 128 * found->ld + at.row] = scale;
+  for (; at.count > 0; at.count -= i, first += i) {
+    for (i = 0; i < gemmepi__smaller(at.count, 128); i++)
+      values[i] = (double)x[first + i] / (double)scale;
+    gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], first, i, values);
+  }
+}
+
+static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x) {
+  const gemmepi__view *d = &problem->views[GEMMEPI__D];
+  int64_t step = problem->found_scale == GEMMEPI_SCALE_OUTER ? d->length : 128;
+  gemmepi__host_place at;
+  for (at.item = 0; at.item < problem->batch; at.item++)
+    for (at.row = 0; at.row < d->lines; at.row++)
+      for (at.column = 0; at.column < d->length; at.column += step) {
+        at.count = gemmepi__smaller(d->length - at.column, step);
+        gemmepi__host_quantise(problem, arguments, x, at);
+      }
+}
+
+/* The scale of the amax of earlier runs, which all move one place on. Returns its reciprocal, by which D is multiplied. */
+static float gemmepi__host_scale_of_history(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
+  float *history = (float *)arguments->pointers[GEMMEPI__AMAX_HISTORY];
+  float *scale = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D];
+  float amax = 0;
+  int i;
+  for (i = 0; i < problem->amax_history; i++)
+    if ((float)fabs((double)history[i]) > amax && (float)fabs((double)history[i]) <= FLT_MAX)
+      amax = (float)fabs((double)history[i]);
+  for (i = problem->amax_history - 1; i > 0; i--)
+    history[i] = (float)fabs((double)history[i - 1]);
+  history[0] = 0;
+  *scale = gemmepi__host_found_scale(problem, (double)amax);
+  return 1 / *scale;
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
@@ -20308,7 +20536,7 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
 #endif
   return gemmepi__is_approximate(problem) || (problem->flags & GEMMEPI__IS_EXACT) ||
      problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_RESIDUAL) ||
-     gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+     (gemmepi__has_operand(problem, GEMMEPI__AMAX_D) && !(problem->flags & GEMMEPI__AMAX_TO_HISTORY)) ||
      (gemmepi__has(problem, GEMMEPI_BGRAD) && (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
 
@@ -20338,6 +20566,8 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
   for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
     if (gemmepi__has_operand(problem, operand))
       gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
+  if (problem->found_scale)
+    gemmepi__append(&text, "_found_scales");
   if (problem->formula)
     gemmepi__append(&text, "_formula");
   return data;
@@ -20364,6 +20594,10 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
   if (gemmepi__has_long_sums(problem))
     gemmepi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
   gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
+  if (problem->found_scale)
+    gemmepi__append(text, "#define GEMMEPI_FINDS 1\n");
+  if (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE)
+    gemmepi__append(text, "#define GEMMEPI_POWER_OF_TWO 1\n");
   if (gemmepi__is_invariant(problem))
     gemmepi__append(text, GEMMEPI__AS_WRITTEN);
   if (gemmepi__mask_is_aligned(problem))
@@ -20423,6 +20657,8 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
       gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
     gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
+  if (problem->found_scale)
+    params->scale_d.stride = views[GEMMEPI__FOUND_SCALE_D].batch_stride;
   for (i = 0; i < GEMMEPI__EXTRAS; i++)
     extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
   params->parameter = problem->parameter;
@@ -20465,6 +20701,8 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
     gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
     gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
+  if (pointers[GEMMEPI__FOUND_SCALE_D])
+    params->scale_d.data = (const float *)pointers[GEMMEPI__FOUND_SCALE_D];
   for (i = 0; i < GEMMEPI__EXTRAS; i++)
     extras[i].data = pointers[GEMMEPI__FIRST_EXTRA + i];
   params->amax_d = pointers[GEMMEPI__AMAX_D];
@@ -20483,8 +20721,14 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
   memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
 
+/* Whether an amax is to be set to 0 before the run. */
+static int gemmepi__clears_amax(const gemmepi__problem *problem, int operand) {
+  return gemmepi__has_operand(problem, operand) &&
+     !(operand == GEMMEPI__AMAX_D && problem->flags & GEMMEPI__AMAX_TO_HISTORY);
+}
+
 static int gemmepi__amax_count(const gemmepi__problem *problem) {
-  return gemmepi__has_operand(problem, GEMMEPI__AMAX_D) + gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX);
+  return gemmepi__clears_amax(problem, GEMMEPI__AMAX_D) + gemmepi__clears_amax(problem, GEMMEPI__AMAX_AUX);
 }
 
 /* amax starts at 0: kernels raise it. */
@@ -20492,7 +20736,7 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   int operand, result = 0;
   for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
-    if (gemmepi__has_operand(problem, operand))
+    if (gemmepi__clears_amax(problem, operand))
       result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
         (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
@@ -20525,7 +20769,9 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
   bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
   bare.epilogue = GEMMEPI_NONE;
   bare.formula = NULL;
-  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI__IS_EXACT);
+  bare.found_scale = 0;
+  bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI_FIND_SCALE_D |
+    GEMMEPI_POWER_OF_TWO_SCALE | GEMMEPI__AMAX_TO_HISTORY | GEMMEPI__IS_EXACT);
   return bare;
 }
 
@@ -20813,6 +21059,136 @@ static void gemmepi__point_composed(const gemmepi__composition *said, gemmepi__a
 }
 #endif
 #endif
+/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns the pass finds, and the kernel for Hopper, as they store D.
+ Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
+ one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
+
+#define GEMMEPI__QUANTISE_THREADS 256 /* found_scales.cu */
+
+typedef struct gemmepi__found_step {
+  gemmepi__launch launch; /* behind the product, or with TENSOR ahead of it */
+  gemmepi__quantise_params params; /* all but pointers */
+  gemmepi__history_params history; /* likewise, with TENSOR */
+  size_t bytes; /* of workspace beside the product's: D in F32, or the scale's reciprocal */
+} gemmepi__found_step;
+
+/* Whether what stores D finds its scales. */
+static int gemmepi__finds_inside(const gemmepi__problem *problem) {
+  return problem->found_scale == GEMMEPI_SCALE_VECTOR_128 && !problem->formula &&
+     (gemmepi__halves_out(problem) == 1 || problem->n % 128 == 0);
+}
+
+/* Whether a launch around the product finds them. */
+static int gemmepi__finds_around(const gemmepi__problem *problem) {
+  return problem->found_scale && !gemmepi__is_empty(problem) && !gemmepi__finds_inside(problem);
+}
+
+/* The product that the launch is around: D in F32, lying as D does, or, with TENSOR, itself with a scale and an amax that are given. */
+static gemmepi__problem gemmepi__problem_within(const gemmepi__problem *problem) {
+  gemmepi__problem within = *problem;
+  gemmepi__view *d = &within.views[GEMMEPI__D];
+  memset(&within.views[GEMMEPI__FOUND_SCALE_D], 0, sizeof *d);
+  memset(&within.views[GEMMEPI__AMAX_HISTORY], 0, sizeof *d);
+  within.flags &= ~(GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE);
+  within.found_scale = within.amax_history = 0;
+  if (problem->found_scale == GEMMEPI_SCALE_TENSOR) {
+    within.flags |= GEMMEPI__AMAX_TO_HISTORY;
+  } else {
+    d->dtype = GEMMEPI_F32;
+    d->bits = 32;
+    d->bytes *= 4;
+    d->alignment = 256;
+  }
+  gemmepi__list_operands(&within);
+  return within;
+}
+
+/* Where the product within has D, its scale and its amax: `place` is what is of workspace. */
+static void gemmepi__point_within(const gemmepi__problem *problem, void *place, gemmepi__arguments *arguments) {
+  void **pointers = arguments->pointers;
+  if (problem->found_scale == GEMMEPI_SCALE_TENSOR) {
+    pointers[GEMMEPI__SCALE_D] = place;
+    pointers[GEMMEPI__AMAX_D] = pointers[GEMMEPI__AMAX_HISTORY];
+  } else {
+    pointers[GEMMEPI__D] = place;
+  }
+  pointers[GEMMEPI__FOUND_SCALE_D] = pointers[GEMMEPI__AMAX_HISTORY] = NULL;
+}
+
+/* >>building */
+
+static void gemmepi__append_found_defines(gemmepi__text *text, const gemmepi__problem *problem) {
+  const gemmepi__view *d = &problem->views[GEMMEPI__D];
+  int aligned = d->alignment % 4 == 0 && (d->lines <= 1 || d->ld % 4 == 0) &&
+        (problem->batch <= 1 || d->batch_stride % 4 == 0);
+  gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n#define GEMMEPI_MODE %d\n#define GEMMEPI_ALIGNED %d\n",
+    gemmepi__type_name(problem, GEMMEPI__D), (int)problem->found_scale, aligned);
+  gemmepi__append(text, "#define GEMMEPI_POWER_OF_TWO %d\n", (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0);
+}
+
+/* The launch behind the product: a block for a row, or a warp of it for a vector. */
+static gemmepi_status gemmepi__lay_out_quantise(const gemmepi__problem *problem, gemmepi__found_step *step) {
+  const gemmepi__view *d = &problem->views[GEMMEPI__D];
+  int is_vector = problem->found_scale == GEMMEPI_SCALE_VECTOR_128;
+  int64_t spans = gemmepi__times(gemmepi__times(d->lines, problem->batch), is_vector ? gemmepi__divide_up(d->length, 128) : 1);
+  int64_t blocks = gemmepi__divide_up(spans, is_vector ? GEMMEPI__QUANTISE_THREADS / 32 : 1);
+  if (blocks > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "d has more scales to be found than a grid has blocks");
+  step->bytes = gemmepi__bytes_for(d->bytes, sizeof(float));
+  step->params.x = step->params.d = gemmepi__kernel_matrix_of(d);
+  step->params.scale_stride = problem->views[GEMMEPI__FOUND_SCALE_D].batch_stride;
+  step->params.rows = d->lines;
+  step->params.columns = d->length;
+  step->params.items = problem->batch;
+  step->launch.blocks = (unsigned)blocks;
+  step->launch.threads_x = GEMMEPI__QUANTISE_THREADS;
+  return GEMMEPI_OK;
+}
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gemmepi__build_found_step(gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__found_step *step) {
+  int is_tensor = problem->found_scale == GEMMEPI_SCALE_TENSOR;
+  char prologue[256];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  gemmepi_status status = is_tensor ? GEMMEPI_OK : gemmepi__lay_out_quantise(problem, step);
+  if (status)
+    return status;
+  if (is_tensor) {
+    step->bytes = sizeof(float);
+    step->history.count = problem->amax_history;
+    step->launch.blocks = 1;
+    step->launch.threads_x = (unsigned)(problem->amax_history + 31) / 32 * 32;
+  }
+  step->launch.threads_y = 1;
+  gemmepi__append_found_defines(&text, problem);
+  gemmepi__name_kernel(&step->launch, "gemmepi_%s_%s", is_tensor ? "scale_of_history" : "find_scales",
+    gemmepi__type_name(problem, GEMMEPI__D));
+  return gemmepi__get_waiting_kernel(context, "found_scales.cu", prologue,
+    is_tensor ? "gemmepi_history" : "gemmepi_quantise", &step->launch);
+}
+
+/* >>running */
+
+/* With TENSOR, ahead of the product. */
+static gemmepi_status gemmepi__run_history(const gemmepi_context *context, const gemmepi__found_step *step,
+  const gemmepi__arguments *arguments, void *place, gemmepi_stream stream) {
+  gemmepi__history_params params = step->history;
+  params.history = (float *)arguments->pointers[GEMMEPI__AMAX_HISTORY];
+  params.scale = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D];
+  params.reciprocal = (float *)place;
+  return gemmepi__launch_kernel(context, &step->launch, &params, "the scale of earlier runs", stream);
+}
+
+/* With OUTER and VECTOR_128, behind it. */
+static gemmepi_status gemmepi__run_quantise(const gemmepi_context *context, const gemmepi__found_step *step,
+  const gemmepi__arguments *arguments, void *place, gemmepi_stream stream) {
+  gemmepi__quantise_params params = step->params;
+  params.x.data = place;
+  params.d.data = arguments->pointers[GEMMEPI__D];
+  params.scale = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D];
+  return gemmepi__launch_kernel(context, &step->launch, &params, "scales of d", stream);
+}
 /* Operands copied: converted without loss to a type that cuBLASLt multiplies in every layout, or packed or
  transposed for our kernels. */
 
@@ -21045,7 +21421,9 @@ typedef struct gemmepi__matmul_plan {
   double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
   int is_measured; /* the answer is this process's own, which another may not find again */
   size_t workspace_size;
-  struct gemmepi__matmul_plan *v; /* with a formula on a GPU: the product that it is applied to, or NULL */
+  struct gemmepi__matmul_plan *
+    v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is
+        around which finds D's scales */
   void *built; /* what the route has made: a struct of its own */
   gemmepi__candidates candidates; /* what it was chosen from */
   char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
@@ -21202,6 +21580,30 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
   return NULL;
 }
 
+/* The shape for everything that the rules admit; where scales are found, of vectors of 128 columns of a half. */
+#define GEMMEPI__SM90_ANY      0
+#define GEMMEPI__SM90_ANY_WIDE 2
+
+/* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
+static int gemmepi__found_beside(const gemmepi__problem *problem, int applied) {
+  return problem->found_scale &&
+     (!applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
+}
+
+/* What keeps scales of D from being found in this kernel, or NULL. */
+static const char *gemmepi__sm90_found_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  if (!problem->found_scale)
+    return NULL;
+  if (gemmepi__halves_out(problem) > 1 || gemmepi__has(problem, GEMMEPI_BGRAD))
+    return "beside a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
+  if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
+    return "beside a gate's aux or residual registers are too few for a vector whose scale is found";
+  if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_BIAS) &&
+    gemmepi__activation(problem->epilogue) == GEMMEPI_TANH)
+    return "beside alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
+  return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -21215,6 +21617,8 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
   if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
     return "TMA takes the second half of b at a multiple of 16 bytes only";
+  if (gemmepi__sm90_found_rule(context, problem))
+    return gemmepi__sm90_found_rule(context, problem);
   return gemmepi__extents_rule(problem);
 }
 
@@ -21417,6 +21821,8 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied, gemmepi__sm90 *sm90) {
   sm90->shape = *shape;
+  if (gemmepi__found_beside(problem, applied))
+    sm90->shape.ping_pong = 0;
   sm90->applied = applied;
   sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
   sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
@@ -21445,6 +21851,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
     return 0;
+  if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
+    return 0; /* a tile has whole vectors */
+  if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
+    return 0;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
     return 0; /* in units of columns, of which there is an even number */
   if (!shape->ping_pong && shape->parts == 1 && gemmepi__extras(problem) && (!applied || gemmepi__has(problem, GEMMEPI_RESIDUAL)))
@@ -21471,6 +21881,8 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
   if (gemmepi__has(problem, GEMMEPI_BGRAD))
     cycles += 11 * gemmepi__halves_out(problem);
+  if (problem->found_scale)
+    cycles += 4;
 #ifndef GEMMEPI_NO_FORMULA
   if (problem->formula)
     cycles += gemmepi__inside_cycles(problem);
@@ -21593,7 +22005,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
     slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
-  if (shape->ping_pong)
+  if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
     cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish;
   else
     cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
@@ -21607,11 +22019,12 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
   const gemmepi__problem *problem, int applied, double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
-  size_t i;
+  size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
+        : GEMMEPI__SM90_ANY;
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
     const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
     double time;
-    if (i && (!gemmepi__shape_takes(problem, shape, applied) || gemmepi__cluster_blocks(shape) > context->multiprocessors))
+    if (i != any && (!gemmepi__shape_takes(problem, shape, applied) || gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
     if (!best || time < *microseconds) {
@@ -21825,7 +22238,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
   gemmepi__cut_up(problem, shape, candidate->applied, sm90);
   gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
   sm90->params.epilogue.row_tiles =
-    (unsigned)gemmepi__divide_up(problem->m, shape->ping_pong ? shape->tile_m : shape->tile_m / 2);
+    (unsigned)gemmepi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
   sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
   status = gemmepi__lay_out_grid(context, problem, sm90);
   if (!status)
@@ -22369,6 +22782,8 @@ static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *b
 
 static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   (void)context;
+  if (problem->found_scale)
+    return "it finds no scales of d";
   return gemmepi__is_of_weights(problem) ? "a and b differ in dtype" : gemmepi__half_group_rule(problem);
 }
 
@@ -22449,7 +22864,7 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
     return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
   if (gemmepi__leaves_states(problem))
     return "it leaves no states of rows for a formula's reductions";
-  return gemmepi__half_group_rule(problem);
+  return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
 }
 
 static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
@@ -23021,6 +23436,8 @@ static const char *gemmepi__lt_slower(const gemmepi__problem *problem) {
 static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
   const gemmepi__view *views = problem->views, *aux = &views[GEMMEPI__AUX];
   int d = views[GEMMEPI__D].dtype, d_is_fp8 = gemmepi__is_fp8(d), is_fp8 = gemmepi__is_fp8_product(problem);
+  if (problem->found_scale)
+    return "it finds no scales of rows or vectors";
   if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !is_fp8)
     return "a and b differ in dtype";
   if (problem->common == GEMMEPI_I8)
@@ -23910,8 +24327,8 @@ static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char 
   gemmepi__explain_sums(text, &split->sums);
 }
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
- takes whatever the other routes do not, and small products where its estimate is the least. A tile of the product has not both halves of GATED: there the kernel leaves the
- bare product in workspace, for the pass. */
+ takes whatever the other routes do not, and small products where its estimate is the least. A tile of the product has not both halves
+ of GATED, nor 128 columns of a row, whose scale is found: there the kernel leaves the bare product in workspace, for the pass. */
 
 #define GEMMEPI__PLAIN_TILE    64 /* gemm_plain.cu: rows and columns of a block's tile */
 #define GEMMEPI__PLAIN_THREADS 128
@@ -23919,10 +24336,15 @@ static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char 
 typedef struct gemmepi__plain {
   gemmepi__launch launch;
   gemmepi__plain_params params; /* all but pointers and scalars */
-  gemmepi__pass pass; /* of GATED */
+  gemmepi__pass pass; /* of GATED, and where scales are found */
   gemmepi__sums sums;
   size_t partial_bytes, product_bytes;
 } gemmepi__plain;
+
+/* Whether a tile lacks what the epilogue needs of a row: the other half, or the rest of 128 columns. */
+static int gemmepi__plain_has_pass(const gemmepi__problem *problem) {
+  return gemmepi__has(problem, GEMMEPI_GATED) || problem->found_scale;
+}
 
 /* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
  terms could pass 2^31. */
@@ -23970,7 +24392,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
-static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, const gemmepi__problem *problem,
+static gemmepi_status gemmepi__build_plain_and_pass(gemmepi_context *context, const gemmepi__problem *problem,
   gemmepi__plain *plain) {
   gemmepi__problem bare = gemmepi__bare_problem(problem), rest = *problem;
   const gemmepi__view *product = &bare.views[GEMMEPI__D];
@@ -23994,7 +24416,7 @@ static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gem
   gemmepi_status status;
   (void)candidate;
   memset(plain, 0, sizeof *plain);
-  status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
+  status = gemmepi__plain_has_pass(problem) ? gemmepi__build_plain_and_pass(context, problem, plain)
         : gemmepi__build_plain_kernel(context, problem, plain);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles
@@ -24184,6 +24606,8 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
   if (!rule && !GEMMEPI__HAS_SM80 && gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
     rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+  if (!rule && problem->found_scale && gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
+    rule = "of its kernels that for Hopper alone finds scales of d, and does not take this problem";
   return rule;
 }
 
@@ -24438,6 +24862,7 @@ typedef struct gemmepi__routed_plan {
     gemmepi__plain plain;
     gemmepi__fused fused;
     gemmepi__sums empty;
+    gemmepi__found_step found;
 #ifndef GEMMEPI_NO_FORMULA
     gemmepi__formula_step formula;
 #endif
@@ -24507,18 +24932,17 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
 static double gemmepi__plain_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   const double area = GEMMEPI__PLAIN_TILE * GEMMEPI__PLAIN_TILE;
-  int gated = gemmepi__has(problem, GEMMEPI_GATED);
   double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
         (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
         context->multiprocessors;
-  double finish =
-    1000 + area / 128 * (GEMMEPI__STORING_CYCLES + (gated ? 0 : gemmepi__epilogue_cycles(problem)));
+  double finish = 1000 + area / 128 *
+        (GEMMEPI__STORING_CYCLES + (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
   if (each > 1) /* tiles wait for each other's lines */
     finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
   else
     each = 1;
   return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
-     (gated ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
+     (gemmepi__plain_has_pass(problem) ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
 }
 
 /* Its time is compared where engines take the problem: of the others nobody knows what cuBLASLt takes, so it is the last resort. */
@@ -25322,6 +25746,58 @@ static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id) {
   return row;
 }
 #endif
+/* Products around which a launch finds D's scales (parts/found_scale.h), each by a plan of its own within the problem's plan. */
+
+static void gemmepi__found_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__matmul_plan *within = gemmepi__current_plan(plan->v);
+  within->route->describe(within, details);
+  details->launches++;
+}
+
+static void gemmepi__found_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
+  const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
+  const gemmepi__matmul_plan *within = gemmepi__current_plan(plan->v);
+  int is_tensor = plan->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+  if (is_tensor)
+    gemmepi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
+      step->launch.name, (int)plan->problem.amax_history, step->launch.threads_x);
+  else
+    gemmepi__append(text, "  d in F32, into workspace, by the route %s:\n", gemmepi__route_names[within->route->id]);
+  within->route->explain(within, kernel, text);
+  if (!is_tensor)
+    gemmepi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", step->launch.name,
+      step->launch.blocks, step->launch.threads_x);
+}
+
+/* Runs are run.h's. */
+static const gemmepi__route gemmepi__found_routes[] = {
+  {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe,
+  gemmepi__found_explain},
+  {GEMMEPI_ROUTE_LT, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe, gemmepi__found_explain},
+  {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe,
+  gemmepi__found_explain},
+  {GEMMEPI_ROUTE_PLAIN, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe,
+  gemmepi__found_explain},
+};
+
+/* Which route a user is told: that of the plan within, and SPLIT of cuBLASLt's product with a launch behind it. */
+static const gemmepi__route *gemmepi__found_route(const gemmepi__matmul_plan *plan) {
+  gemmepi_route id = plan->v->route->id;
+  const gemmepi__route *row = gemmepi__found_routes;
+  if (id == GEMMEPI_ROUTE_LT && plan->problem.found_scale != GEMMEPI_SCALE_TENSOR)
+    id = GEMMEPI_ROUTE_SPLIT;
+  while (row->id != id)
+    row++;
+  return row;
+}
+
+/* Workspace: what the launch has of it, then that of the plan within. */
+static void gemmepi__finish_found_plan(gemmepi__matmul_plan *plan) {
+  const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
+  plan->route = gemmepi__found_route(plan);
+  plan->workspace_size = gemmepi__round_up(step->bytes, 256) + plan->v->workspace_size;
+  plan->is_measured = plan->v->is_measured;
+}
 /* Plans of products: a route chosen once for a problem, and built. */
 
 #ifndef GEMMEPI_NO_FORMULA
@@ -25548,7 +26024,30 @@ static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
 }
 #endif
 
+/* A launch that finds D's scales, and a plan for the product that it is around. */
+static gemmepi_status gemmepi__build_around(gemmepi__matmul_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__found_step *step = (gemmepi__found_step *)plan->built;
+  gemmepi__problem within = gemmepi__problem_within(&plan->problem);
+  gemmepi__entry entry;
+  gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+  if (status)
+    return status;
+  memset(step, 0, sizeof *step);
+  gemmepi__lock(&context->build_lock);
+  status = gemmepi__build_found_step(context, &plan->problem, step);
+  gemmepi__unlock(&context->build_lock);
+  gemmepi__leave_relaxed(context, &entry);
+  if (!status)
+    status = gemmepi__build_plan(context, &within, &plan->v);
+  if (!status)
+    gemmepi__finish_found_plan(plan);
+  return status;
+}
+
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
+  if (gemmepi__finds_around(&plan->problem))
+    return gemmepi__build_around(plan);
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
     return gemmepi__build_with_formula(plan);
@@ -25698,6 +26197,8 @@ static void gemmepi__keep_by_text(gemmepi_context *context, const gemmepi__text_
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
+#ifndef GEMMEPI_NO_HOST
+#endif
 #ifndef GEMMEPI_NO_FORMULA
 #ifndef GEMMEPI_NO_HOST
 #endif
@@ -25712,9 +26213,33 @@ static gemmepi__stream_key gemmepi__key_of_plan(const gemmepi__matmul_plan *plan
 static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream);
 
+/* The product of the plan within, and the launch around it that finds D's scales. */
+static gemmepi_status gemmepi__run_around(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
+  int is_tensor = plan->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+  gemmepi__arguments own = *arguments;
+  gemmepi_matmul_args args;
+  gemmepi_status status = GEMMEPI_OK;
+  memset(&args, 0, sizeof args);
+  args.workspace = gemmepi__past(workspace, step->bytes);
+  args.workspace_size = plan->v->workspace_size;
+  gemmepi__point_within(&plan->problem, workspace, &own);
+  if (is_tensor)
+    status = gemmepi__run_history(context, step, arguments, workspace, stream);
+  if (!status)
+    status = gemmepi__run_on_device(plan->v, &args, &own, stream);
+  if (!status && !is_tensor)
+    status = gemmepi__run_quantise(context, step, arguments, workspace, stream);
+  return status;
+}
+
 /* Launches what the plan's route has built, behind what makes its v. */
 static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
+  if (gemmepi__finds_around(&plan->problem))
+    return gemmepi__run_around(plan, arguments, workspace, stream);
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->v) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
@@ -25853,7 +26378,8 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
   const gemmepi__matmul_plan *scaled;
-  plan = plan->v ? plan->v : plan;
+  while (plan->v)
+    plan = plan->v;
   if (!plan->applied)
     return GEMMEPI_OK;
   return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
@@ -25881,6 +26407,39 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, c
 }
 
 #ifndef GEMMEPI_NO_HOST
+static gemmepi_status gemmepi__run_problem_on_host(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi_allocator *allocator) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return gemmepi__host_formula_run(problem, arguments, allocator);
+#endif
+  (void)allocator;
+  gemmepi__host_product(problem, arguments, NULL);
+  return GEMMEPI_OK;
+}
+
+/* FIND_SCALE_D: D in F32 in memory of the allocator, unless its scale is that of earlier runs. */
+static gemmepi_status gemmepi__run_found_on_host(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
+  const gemmepi_allocator *allocator = &plan->base.context->allocator;
+  const gemmepi__problem *problem = &plan->problem;
+  gemmepi__problem within = gemmepi__problem_within(problem);
+  int is_tensor = problem->found_scale == GEMMEPI_SCALE_TENSOR;
+  gemmepi__arguments own = *arguments;
+  float reciprocal, *d = &reciprocal;
+  gemmepi_status status;
+  if (is_tensor)
+    reciprocal = gemmepi__host_scale_of_history(problem, arguments);
+  else if ((d = (float *)gemmepi__new(allocator, gemmepi__bytes_for(problem->views[GEMMEPI__D].bytes, sizeof(float)))) == NULL)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__point_within(problem, d, &own);
+  status = gemmepi__run_problem_on_host(&within, &own, allocator);
+  if (!status && !is_tensor)
+    gemmepi__host_find_scales(problem, arguments, d);
+  if (!is_tensor)
+    gemmepi__delete(allocator, d);
+  return status;
+}
+
 static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
   if (arguments->device_alpha)
     memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
@@ -25890,13 +26449,9 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
     arguments->alpha = rint(arguments->alpha);
     arguments->beta = rint(arguments->beta);
   }
-
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->problem.formula)
-    return gemmepi__host_formula_run(&plan->problem, arguments, &plan->base.context->allocator);
-#endif
-  gemmepi__host_product(&plan->problem, arguments, NULL);
-  return GEMMEPI_OK;
+  if (plan->problem.found_scale && !gemmepi__is_empty(&plan->problem))
+    return gemmepi__run_found_on_host(plan, arguments);
+  return gemmepi__run_problem_on_host(&plan->problem, arguments, &plan->base.context->allocator);
 }
 #endif
 
@@ -26085,6 +26640,10 @@ static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for
         "a scale for each 128 of k",
         "a scale for each 128 x 128 block"};
 
+static const char *const gemmepi__found_names[] = {"", ", d's scale found from the amax of earlier runs",
+        ", a scale found for each of d's lines",
+        ", a scale found for each 128 of d's lines"};
+
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
   if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
@@ -26127,10 +26686,11 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
     (long long)problem->k, (long long)problem->batch, problem->formula ? "a formula" : "epilogue ");
   if (!problem->formula)
     gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-  gemmepi__append(text, "%s%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+  gemmepi__append(text, "%s%s%s%s%s%s, pointers aligned to %d bytes%s\n", problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
     problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
     problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
-    gemmepi__is_invariant(problem) ? ", batch-invariant" : "", (int)problem->alignment,
+    gemmepi__is_invariant(problem) ? ", batch-invariant" : "", gemmepi__found_names[problem->found_scale],
+    problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
     problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
   for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
     if ((operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA) && !(operand == GEMMEPI__D && gemmepi__lacks_d(problem)))
@@ -26203,7 +26763,7 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 
 #ifndef GEMMEPI_NO_FORMULA
 /* Beside a formula: why it is not inside a kernel, and what the plan within was chosen from. */
-static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+static void gemmepi__explain_within_formula(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
   const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
   if (v->tuned_microseconds > 0)
@@ -26218,6 +26778,21 @@ static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi__explain_candidates(text, v);
 }
 #endif
+
+/* Of a plan with one within, which may have another. */
+static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__matmul_plan *within = gemmepi__current_plan(plan->v);
+  if (!gemmepi__finds_around(&plan->problem)) {
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__explain_within_formula(text, plan);
+#endif
+    return;
+  }
+  if (within->v)
+    gemmepi__explain_within(text, within);
+  else
+    gemmepi__explain_others(text, within);
+}
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
@@ -26247,10 +26822,8 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
       plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
   gemmepi__explain_invariance(text, plan);
-#ifndef GEMMEPI_NO_FORMULA
   if (plan->v)
     gemmepi__explain_within(text, plan);
-#endif
   if (plan->route->enumerate)
     gemmepi__explain_others(text, plan);
 }
@@ -29854,7 +30427,8 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
 
 /* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is, as with a formula inside a kernel. */
 static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
-  plan = plan->v ? plan->v : plan;
+  while (plan->v)
+    plan = plan->v;
   return plan->problem.formula ? NULL : &plan->problem;
 }
 

@@ -88,6 +88,7 @@
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
+#include "host/found_scale.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "host/formula.h"
 #endif
@@ -121,6 +122,7 @@
 #ifndef GEMMEPI_NO_FORMULA
 #include "product/parts/composed.h"
 #endif
+#include "product/parts/found_scale.h"
 #include "product/parts/operand_copy.h"
 #include "product/candidate.h"
 #include "product/matmul_plan.h"
@@ -140,6 +142,7 @@
 #ifndef GEMMEPI_NO_FORMULA
 #include "product/formula_plan.h"
 #endif
+#include "product/found_plan.h"
 #include "product/plan.h"
 #include "product/text_key.h"
 #include "product/run.h"

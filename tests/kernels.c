@@ -38,6 +38,8 @@ static const family transpose = {"transpose", "transpose.cu", 0, NULL, 0};
 static const family elementwise = {"elementwise", "elementwise.cu", 0, NULL, 0};
 static const family sum = {"sum", "sum.cu", 0, NULL, 0};
 static const family scaled = {"scaled", "scaled.cu", 0, NULL, 0};
+static const family found = {"found", "gemm_sm90.cu", 0, "sm_90a", 90};
+static const family found_scales = {"found_scales", "found_scales.cu", 0, NULL, 0};
 static const family formula_pass = {"formula_pass", "formula_pass.cu", 0, NULL, 0};
 static const family formula_reduce = {"formula_reduce", "formula_reduce.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
@@ -144,7 +146,8 @@ static void append_dtype(gemmepi__text *text, int dtype) {
     append_lower(text, gemmepi__dtype((gemmepi_dtype)dtype)->name);
 }
 
-static int is_invariant; /* what is added now has BATCH_INVARIANT */
+static int is_invariant;              /* what is added now has BATCH_INVARIANT */
+static gemmepi_scale_mode found_mode; /* and FIND_SCALE_D with scales of this mode, 0: not */
 
 static gemmepi_matmul_desc new_desc(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype results,
                                     gemmepi_epilogue epilogue) {
@@ -157,6 +160,11 @@ static gemmepi_matmul_desc new_desc(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dt
     desc.b.dtype = b;
     desc.d.dtype = results;
     desc.flags = is_invariant ? GEMMEPI_BATCH_INVARIANT : 0;
+    if (found_mode) {
+        desc.flags |= GEMMEPI_FIND_SCALE_D;
+        desc.d.scale.mode = found_mode;
+        desc.amax_history = found_mode == GEMMEPI_SCALE_TENSOR ? 16 : 0;
+    }
     return desc;
 }
 
@@ -716,7 +724,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     memset(&sm90_kernel, 0, sizeof sm90_kernel);
     gemmepi__cut_up(&problem, cut, applied, &sm90_kernel);
     gemmepi__append_sm90_defines(&defines, &problem, &sm90_kernel);
-    add(&fused, name, prologue);
+    add(found_mode ? &found : &fused, name, prologue);
     return 1;
 }
 
@@ -1103,6 +1111,49 @@ static void list_invariant(void) {
     is_invariant = 0;
 }
 
+/* FIND_SCALE_D: what the kernel for Hopper finds of each activation, a pass, and the launches around other products. */
+static void list_found(void) {
+    const gemmepi_epilogue of[] = {GEMMEPI_BIAS,
+                                   GEMMEPI_GATED,
+                                   GEMMEPI_BIAS | GEMMEPI_AUX,
+                                   GEMMEPI_GATED | GEMMEPI_BIAS,
+                                   GEMMEPI_BACKWARD,
+                                   GEMMEPI_RESIDUAL | GEMMEPI_BIAS};
+    int i, shape, count = (int)GEMMEPI__COUNT(of);
+    uint32_t nth;
+    few_archs = 1;
+    found_mode = GEMMEPI_SCALE_VECTOR_128;
+    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++)
+        for (i = 0; i < count; i++) {
+            gemmepi_epilogue epilogue = gemmepi__activations[nth].code | of[i];
+            if (epilogue ==
+                (GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BIAS)) /* the engine's rule leaves it out */
+                continue;
+            for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
+                if (takes_all || (shape + i + (int)nth) % 4 == 0)
+                    add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape, (shape + i) % 4,
+                              (shape + (int)nth) % 3 != 0);
+            if ((i + (int)nth) % 5 == 0)
+                add_pass(GEMMEPI_F32, nth % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2, epilogue, i & 1, 1);
+        }
+    few_archs = 0;
+    for (i = 0; i < 12; i++) {
+        char prologue[256], name[64];
+        gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+        gemmepi_matmul_desc desc;
+        gemmepi__problem problem;
+        found_mode = (gemmepi_scale_mode)(1 + i % 3);
+        desc = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, i & 4 ? GEMMEPI_E5M2 : GEMMEPI_E4M3, GEMMEPI_NONE);
+        desc.flags |= i & 1 ? GEMMEPI_POWER_OF_TWO_SCALE : 0;
+        desc.alignment = i < 6 ? 16 : 1;
+        snprintf(name, sizeof name, "%d", i);
+        normalise(&desc, name, &problem);
+        gemmepi__append_found_defines(&text, &problem);
+        add(&found_scales, name, prologue);
+    }
+    found_mode = GEMMEPI_SCALE_NONE;
+}
+
 /* >>formulas */
 
 #define OPERAND(name, kind, width, dtype, output) \
@@ -1358,6 +1409,7 @@ static void list_kernels(void) {
     list_mma();
     list_row_factors();
     list_invariant();
+    list_found();
     list_small();
     list_weights();
     list_scaled_rows();

@@ -358,7 +358,8 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
 
 /* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is, as with a formula inside a kernel. */
 static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
-    plan = plan->v ? plan->v : plan;
+    while (plan->v)
+        plan = plan->v;
     return plan->problem.formula ? NULL : &plan->problem;
 }
 

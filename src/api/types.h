@@ -147,8 +147,9 @@ typedef enum gemmepi_compute {
 
 /* The factors by which the elements of a matrix are multiplied when read (a, b, c, residual, and aux with BACKWARD) or
    before they are rounded and stored (d, and aux with AUX): F32 numbers on the device.
-   For matrices of E4M3, E5M2 and I8 alone; OUTER, VECTOR_128 and BLOCK_128 for a and b alone, which may have different modes.
-   BGRAD_A and BGRAD_B sum the scaled operand. Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs.
+   For matrices of E4M3, E5M2 and I8 alone; a and b may have different modes.
+   BGRAD_A and BGRAD_B sum the scaled operand. Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs. FIND_SCALE_D
+   finds d's scales, also of rows and vectors, where otherwise OUTER, VECTOR_128 and BLOCK_128 are for a and b alone.
 
    The layouts are cuBLASLt 13's. For op(A) of m x k (op(B): exchange m and n, rows and columns):
 
@@ -302,6 +303,25 @@ typedef uint64_t gemmepi_epilogue;
    left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
 #define GEMMEPI_BATCH_INVARIANT 0x40000000ull
 
+/* A d of E4M3 or E5M2 whose scales are found. desc.d.scale.mode says which: they go to args.found_scale_d, laid out as a product has those
+   of its a, with d's columns as k (column-major: of its b, with d's rows), and d = round(v / scale), so that the next product takes both.
+   They are this run's amax over the largest number of d's type, held between 2^-126 and the largest F32, and 1 where amax is 0 or not
+   finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out (2^-12) they may lack, too.
+
+       OUTER        one for each row (column-major: each column)
+       VECTOR_128   one for each row and 128 columns: 1 x 128 vectors, the last of which may be shorter
+       TENSOR       one for the whole batch, of earlier runs' amax (delayed scaling): see below
+
+   TENSOR: args.amax_history holds the amax of the last desc.amax_history runs, the newest first, 0 where there was none. A run takes its
+   scale from the largest that is finite of them, moves all one place on and writes its own amax to the first: all of it on the device,
+   so a graph may hold the run. Set it to 0, or its first number to what a cast finds. Runs that share a history must not overlap.
+   d.scale.batch_stride: F32 numbers between the scales of two items; with TENSOR 0. An empty product writes neither scales nor history.
+   Not with ACCUMULATE, and TENSOR not with AMAX_D, as the history has it. */
+#define GEMMEPI_FIND_SCALE_D 0x10000000000000ull
+
+/* With FIND_SCALE_D: scales are rounded up to powers of two, so that to divide by them is exact. */
+#define GEMMEPI_POWER_OF_TWO_SCALE 0x20000000000000ull
+
 /* A matrix operand. */
 typedef struct gemmepi_matrix {
     gemmepi_dtype dtype; /* 0: see gemmepi_matmul_desc */
@@ -338,7 +358,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_order order;     /* of all matrices; 0: row-major */
     gemmepi_compute compute; /* 0: by the operands' dtype */
     gemmepi_epilogue epilogue;
-    uint64_t flags;              /* RELAXED, DEVICE_SCALARS, FAST_ACCUMULATION, AMAX_D, AMAX_AUX, ACCUMULATE, BATCH_INVARIANT */
+    uint64_t flags;              /* RELAXED and so on, above */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -350,6 +370,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
     gemmepi_vector bias;      /* read only with BIAS */
     gemmepi_vector bias_grad; /* read only with one of the BGRADs */
+    int amax_history;         /* FIND_SCALE_D with TENSOR: runs whose amax args.amax_history holds, 1 to 1024; else 0 */
 
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
        plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
@@ -383,6 +404,10 @@ typedef struct gemmepi_matmul_args {
     /* With AMAX_D, AMAX_AUX: one F32 (F64 with F64 operands), overwritten with the largest |v| of the whole batch before the
        scale and rounding; NaN if any is NaN */
     void *amax_d, *amax_aux;
+
+    /* FIND_SCALE_D: overwritten with d's scales; TENSOR: a multiple of 4 bytes, the other modes of 16 */
+    float *found_scale_d;
+    float *amax_history; /* with TENSOR: desc.amax_history numbers, read and written */
 
     const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS (rounded to a whole number for I32) */
     const double *beta;  /* NULL: 0, and c NULL too; likewise */
@@ -788,6 +813,7 @@ typedef struct gemmepi_epilogue_needs {
     size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes;        /* from the pointer to the last byte used */
 
     size_t scale_a_bytes, scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
+    size_t found_scale_d_bytes;          /* likewise; 0 without FIND_SCALE_D */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {

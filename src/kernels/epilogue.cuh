@@ -13,6 +13,7 @@
 #pragma once
 #include "epilogue_column_sums.cuh"
 #include "epilogue_formula.cuh"
+#include "epilogue_found.cuh"
 #include "epilogue_fragment.cuh"
 #include "epilogue_inside.cuh"
 #include "epilogue_mask.cuh"

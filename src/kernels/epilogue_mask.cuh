@@ -33,6 +33,8 @@ __device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long ite
             return;
     } else {
         bits = mask_of_run(v);
+        if (FINDS && valid == 0) // a lane that is there for its neighbours
+            return;
     }
     store_mask_byte((u8 *)x.data + offset(x, item, row, column) / 8, bits, valid);
 }

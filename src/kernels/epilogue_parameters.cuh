@@ -3,6 +3,7 @@
 #include "types.cuh"
 #include "activation.cuh"
 #include "amax.cuh"
+#include "found_scale.cuh"
 #include "params.h"
 
 // The prologue defines these for the problem at hand; the values here let the file compile by itself.
@@ -39,6 +40,9 @@
 #endif
 #ifndef GEMMEPI_EXTRAS
 #define GEMMEPI_EXTRAS 0 // which of GEMMEPI_EXTRA_OPERANDS there are: a bit of each
+#endif
+#ifndef GEMMEPI_FINDS
+#define GEMMEPI_FINDS 0 // 1: D's scales are found, one for each row and 128 columns, and written where scale_d lies
 #endif
 #ifndef GEMMEPI_SPREAD
 #define GEMMEPI_SPREAD 0
@@ -94,6 +98,7 @@ constexpr bool SCALES_C = (GEMMEPI_SCALES & 1) != 0;
 constexpr bool SCALES_D = (GEMMEPI_SCALES & 2) != 0;
 constexpr bool SCALES_AUX = (GEMMEPI_SCALES & 4) != 0 && !AUX_IS_MASK;
 constexpr bool SCALES_RESIDUAL = (GEMMEPI_SCALES & 8) != 0;
+constexpr bool FINDS = GEMMEPI_FINDS;
 constexpr bool AMAX_D = (GEMMEPI_AMAX & 1) != 0;
 constexpr bool AMAX_AUX = (GEMMEPI_AMAX & 2) != 0 && WRITES_AUX && !AUX_IS_MASK;
 

@@ -29,7 +29,7 @@ typedef struct gemmepi__kernel_scale {
 /* epilogue.cuh. What the epilogue does not use is zero. */
 typedef struct gemmepi__epilogue_params {
     gemmepi__kernel_matrix c, bias, aux, residual, d;
-    gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
+    gemmepi__kernel_scale scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual; /* FINDS: scale_d is written */
     void *amax_d, *amax_aux; /* of the accumulator's type, 0 before the launch */
     void *partials;          /* BGRAD: [batch][row_tiles] lines of sums in the accumulator's type */
     const double *device_alpha, *device_beta;
@@ -77,6 +77,19 @@ typedef struct gemmepi__plain_params {
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
     GEMMEPI__PLACES
 } gemmepi__plain_params;
+
+/* found_scales.cu: D = x / scale, the scale of each row, or of each 128 columns of it, made of its amax. scale_stride: from one item's. */
+typedef struct gemmepi__quantise_params {
+    gemmepi__kernel_matrix x, d;
+    float *scale;
+    long long scale_stride, rows, columns, items;
+} gemmepi__quantise_params;
+
+/* found_scales.cu: from the amax of `count` runs the scale of the next one, to whose place all of them make room. */
+typedef struct gemmepi__history_params {
+    float *history, *scale, *reciprocal;
+    int count;
+} gemmepi__history_params;
 
 /* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
    transpose.cu: out = x transposed, rows not filled up. */

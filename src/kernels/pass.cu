@@ -86,22 +86,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMME
 #pragma unroll
     for (int r = 0; r < AT_ONCE; r++)
         fetch(params, state, rows, r, ahead[r]);
-    for (int first = 0; first < rows.count; first += AT_ONCE) {
+    for (int first = 0; first < (FINDS ? params.row_steps : rows.count); first += AT_ONCE) { // FINDS: all of a warp look for a scale
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             Fetched now = ahead[r];
             Acc v[HALVES][RUN];
             fetch(params, state, rows, first + r + AT_ONCE, ahead[r]);
-            if (first + r >= rows.count)
+            bool exists = first + r < rows.count;
+            if (!FINDS && !exists)
                 continue;
 #pragma unroll
             for (int half = 0; half < HALVES_IN; half++)
                 run_to_acc(run_of(now.products[half]), v[half]);
             long long at = row + (long long)(first + r) * blockDim.y;
+            int run = FINDS && !exists ? 0 : rows.run;
+            if (FINDS && at >= p.m)
+                at = p.m - 1;
             add_parts(params, rows, at, v);
-            epilogue(p, state, load_columns(p, item, column, rows.run), now.saved, item, at, column, rows.run, v);
-            store_result(p, state, item, at, column, rows.run, v);
-            if (HAS_BGRAD)
+            epilogue(p, state, load_columns(p, item, column, run), now.saved, item, at, column, run, v);
+            if constexpr (FINDS)
+                store_found_result(p, state, item, at, column, run, v);
+            else
+                store_result(p, state, item, at, column, run, v);
+            if (HAS_BGRAD && (!FINDS || exists))
 #pragma unroll
                 for (int i = 0; i < HALVES_OUT * RUN; i++)
                     sums[i / RUN][i % RUN] = sum(sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);

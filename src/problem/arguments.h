@@ -61,6 +61,20 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     const char *argument = gemmepi__argument_name(problem, operand);
+    if (operand == GEMMEPI__FOUND_SCALE_D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.found_scale_d is %s",
+                             pointer ? "given, but desc.flags has no FIND_SCALE_D"
+                                     : "NULL, but desc.flags has FIND_SCALE_D, whose scales go there");
+    if (operand == GEMMEPI__AMAX_HISTORY)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.amax_history is %s; %s",
+                             pointer ? "given" : "NULL",
+                             pointer ? "it goes with FIND_SCALE_D and the scale mode TENSOR"
+                                     : "FIND_SCALE_D with the scale mode TENSOR reads and writes it");
+    if (operand == GEMMEPI__SCALE_D && pointer && problem->found_scale)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go "
+            "to args.found_scale_d");
     if (operand == GEMMEPI__AMAX_D || operand == GEMMEPI__AMAX_AUX)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s",
                              argument, pointer ? "given" : "NULL", pointer ? "no" : "the flag",

@@ -30,7 +30,9 @@
     X(SCALE_AUX, scale_aux, "AUX or BACKWARD")              \
     X(SCALE_RESIDUAL, scale_residual, "RESIDUAL")           \
     X(AMAX_D, amax_d, "")                                   \
-    X(AMAX_AUX, amax_aux, "")
+    X(AMAX_AUX, amax_aux, "")                               \
+    X(FOUND_SCALE_D, found_scale_d, "")                     \
+    X(AMAX_HISTORY, amax_history, "")
 /* clang-format on */
 
 /* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
@@ -45,6 +47,8 @@ enum {
 #define GEMMEPI__ONLY_SUMS 0x80000000u
 /* Likewise: D is v, in workspace, and a formula follows. */
 #define GEMMEPI__MAKES_V 0x100000000ull
+/* Likewise: amax_d is 0 before the run, and goes to a scale's history, so that it may come of short forms of activations. */
+#define GEMMEPI__AMAX_TO_HISTORY 0x400000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
 #define GEMMEPI__IS_INSIDE 0x200000000ull
 /* Likewise: the activation has its exact form, for a formula says the epilogue in which it has (product/parts/composed.h). */
@@ -75,6 +79,8 @@ typedef struct gemmepi__problem {
     int32_t count;                  /* of the operands that it has */
     int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
     int32_t outputs;                /* how many of them are written */
+    int32_t found_scale;  /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
+    int32_t amax_history; /* with TENSOR: of how many runs there is amax */
     struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
@@ -222,7 +228,9 @@ static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
 static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype,
                                             int32_t alignment) {
     gemmepi__view *view = &problem->views[operand];
-    int of = operand < GEMMEPI__AMAX_D ? operand - GEMMEPI__SCALE_A : operand;
+    int of = operand == GEMMEPI__FOUND_SCALE_D ? (int)GEMMEPI__D
+             : operand < GEMMEPI__AMAX_D       ? operand - GEMMEPI__SCALE_A
+                                               : operand;
     char name[32];
     view->dtype = dtype;
     view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
@@ -279,6 +287,82 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     view->batch_stride = scale->batch_stride;
     return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
                                  scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
+}
+
+/* The scales that are found for D. Along D's lines there are vectors, so that in column-major order they are as of a b. TENSOR is a scale
+   that D has and an amax that is taken, of which args have neither. */
+static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const gemmepi_scale *scale,
+                                                int amax_history) {
+    gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D],
+                  *history = &problem->views[GEMMEPI__AMAX_HISTORY];
+    int is_tensor = scale->mode == GEMMEPI_SCALE_TENSOR;
+    gemmepi_status status;
+    if (scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER && !is_tensor)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for "
+                             "TENSOR (1), OUTER (2) and VECTOR_128 (3)",
+                             (int)scale->mode);
+    if (!gemmepi__is_fp8(d->dtype))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
+            gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
+    if (is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             is_tensor
+                                 ? "desc.amax_history is %d; a scale of one number is found from the amax of "
+                                   "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
+                                 : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode "
+                                   "TENSOR alone",
+                             amax_history);
+    if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
+                             "args.amax_history[0] is that amax");
+    if (is_tensor && scale->batch_stride)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole "
+            "batch: leave it 0",
+            (long long)scale->batch_stride);
+    problem->found_scale = (int32_t)scale->mode;
+    problem->amax_history = amax_history;
+    found->written = 1;
+    found->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__blocks_of_128(d->length) : 1;
+    found->length = found->ld = is_tensor ? 1 : d->lines;
+    found->batch_stride = scale->batch_stride;
+    status = gemmepi__take_numbers(problem, GEMMEPI__FOUND_SCALE_D, GEMMEPI_F32, is_tensor ? 4 : 16);
+    if (!status && !is_tensor)
+        return gemmepi__check_output(found, "d.scale", problem->batch);
+    if (status)
+        return status;
+    history->written = 1;
+    history->lines = 1;
+    history->length = history->ld = amax_history;
+    problem->flags |= GEMMEPI_AMAX_D;
+    d->scale = GEMMEPI_SCALE_TENSOR;
+    problem->views[GEMMEPI__SCALE_D].lines = problem->views[GEMMEPI__SCALE_D].length = 1;
+    status = gemmepi__take_numbers(problem, GEMMEPI__SCALE_D, GEMMEPI_F32, 4);
+    return status ? status : gemmepi__take_numbers(problem, GEMMEPI__AMAX_HISTORY, GEMMEPI_F32, 4);
+}
+
+/* What goes with FIND_SCALE_D alone. */
+static gemmepi_status gemmepi__check_finding(const gemmepi_matmul_desc *desc) {
+    if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
+            "one scale; give c with its own scale and args.beta");
+    if (desc->flags & GEMMEPI_FIND_SCALE_D)
+        return GEMMEPI_OK;
+    if (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
+    if (desc->amax_history)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
+                             desc->amax_history, GEMMEPI__UNINITIALISED);
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
@@ -343,7 +427,7 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     if (gemmepi__is_invariant(problem) && view->lines == 1 && matrix->ld > 0 &&
         matrix->ld <= GEMMEPI__MAX_ELEMENTS)
         view->ld = matrix->ld; /* a row alone is treated as it is among others */
-    if (!status)
+    if (!status && !(operand == GEMMEPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
         status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
                                      operand == GEMMEPI__B ? rows : columns);
     return status;
@@ -653,7 +737,18 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
         status = gemmepi__check_epilogue(desc->epilogue);
     if (!status)
         status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
+    if (!status)
+        status = gemmepi__check_finding(desc);
     return status ? status : gemmepi__check_accumulation(desc);
+}
+
+/* Of an operand that the problem has: whether no pointer of args is it. D's one scale and its amax are the library's own where it finds
+   the one from the other. */
+static int gemmepi__is_no_argument(const gemmepi__problem *problem, int operand) {
+    if (operand == GEMMEPI__D)
+        return gemmepi__lacks_d(problem);
+    return problem->found_scale == GEMMEPI_SCALE_TENSOR &&
+           (operand == GEMMEPI__SCALE_D || operand == GEMMEPI__AMAX_D);
 }
 
 static void gemmepi__list_operands(gemmepi__problem *problem) {
@@ -663,7 +758,7 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
     for (written = 1; written >= 0; written--)
         for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
             if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written &&
-                !(operand == GEMMEPI__D && gemmepi__lacks_d(problem))) {
+                !gemmepi__is_no_argument(problem, operand)) {
                 problem->used |= 1u << operand;
                 problem->list[problem->count++] = (int8_t)operand;
                 problem->outputs += written;
@@ -676,11 +771,12 @@ static void gemmepi__list_operands(gemmepi__problem *problem) {
 /* What D cannot have where the formula does not assign it. */
 static gemmepi_status gemmepi__check_without_d(const gemmepi__problem *problem,
                                                const gemmepi_matmul_desc *desc) {
-    const char *what = desc->flags & GEMMEPI_AMAX_D ? "flags has AMAX_D"
-                       : desc->d.scale.mode         ? "d.scale.mode is given"
-                       : desc->d.ld                 ? "d.ld is given"
-                       : desc->d.batch_stride       ? "d.batch_stride is given"
-                                                    : NULL;
+    const char *what = desc->flags & GEMMEPI_AMAX_D         ? "flags has AMAX_D"
+                       : desc->flags & GEMMEPI_FIND_SCALE_D ? "flags has FIND_SCALE_D"
+                       : desc->d.scale.mode                 ? "d.scale.mode is given"
+                       : desc->d.ld                         ? "d.ld is given"
+                       : desc->d.batch_stride               ? "d.batch_stride is given"
+                                                            : NULL;
     if (!gemmepi__lacks_d(problem) || !what)
         return GEMMEPI_OK;
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
@@ -732,6 +828,10 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
         status = gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
     problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
         problem->views[GEMMEPI__SCALE_D].batch_stride;
+    problem->formula->placed.operands[GEMMEPI__RESULT].amax = problem->views[GEMMEPI__AMAX_D].dtype != 0;
+    if (problem->found_scale >
+        GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
+        problem->formula->owned->operands[GEMMEPI__RESULT].dtype = GEMMEPI_F32;
     return status;
 #endif
 }
@@ -778,6 +878,8 @@ static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gem
     if (!status)
         status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d,
                                       desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+    if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem))
+        status = gemmepi__take_found_scale(problem, &d.scale, desc->amax_history);
     if (!status)
         status = gemmepi__take_c(problem, desc, result == along);
     if (!status)
@@ -879,6 +981,7 @@ static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogu
     needs->bias_grad_bytes = (size_t)views[GEMMEPI__BIAS_GRAD].bytes;
     needs->scale_a_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A].bytes;
     needs->scale_b_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B].bytes;
+    needs->found_scale_d_bytes = (size_t)views[GEMMEPI__FOUND_SCALE_D].bytes;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,

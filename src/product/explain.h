@@ -41,6 +41,10 @@ static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for
                                                    "a scale for each 128 of k",
                                                    "a scale for each 128 x 128 block"};
 
+static const char *const gemmepi__found_names[] = {"", ", d's scale found from the amax of earlier runs",
+                                                   ", a scale found for each of d's lines",
+                                                   ", a scale found for each 128 of d's lines"};
+
 static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
     if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
@@ -88,12 +92,14 @@ static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem
                     problem->formula ? "a formula" : "epilogue ");
     if (!problem->formula)
         gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-    gemmepi__append(text, "%s%s%s%s, pointers aligned to %d bytes%s\n",
-                    problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
-                    problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
-                    problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
-                    gemmepi__is_invariant(problem) ? ", batch-invariant" : "", (int)problem->alignment,
-                    problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+    gemmepi__append(
+        text, "%s%s%s%s%s%s, pointers aligned to %d bytes%s\n",
+        problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+        problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
+        problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
+        gemmepi__is_invariant(problem) ? ", batch-invariant" : "", gemmepi__found_names[problem->found_scale],
+        problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
+        problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
         if ((operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA) &&
             !(operand == GEMMEPI__D && gemmepi__lacks_d(problem)))
@@ -170,7 +176,7 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 
 #ifndef GEMMEPI_NO_FORMULA
 /* Beside a formula: why it is not inside a kernel, and what the plan within was chosen from. */
-static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+static void gemmepi__explain_within_formula(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
     const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
     if (v->tuned_microseconds > 0)
@@ -185,6 +191,21 @@ static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__explain_candidates(text, v);
 }
 #endif
+
+/* Of a plan with one within, which may have another. */
+static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__matmul_plan *within = gemmepi__current_plan(plan->v);
+    if (!gemmepi__finds_around(&plan->problem)) {
+#ifndef GEMMEPI_NO_FORMULA
+        gemmepi__explain_within_formula(text, plan);
+#endif
+        return;
+    }
+    if (within->v)
+        gemmepi__explain_within(text, within);
+    else
+        gemmepi__explain_others(text, within);
+}
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
@@ -215,10 +236,8 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
         gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
                         plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
     gemmepi__explain_invariance(text, plan);
-#ifndef GEMMEPI_NO_FORMULA
     if (plan->v)
         gemmepi__explain_within(text, plan);
-#endif
     if (plan->route->enumerate)
         gemmepi__explain_others(text, plan);
 }

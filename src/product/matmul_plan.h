@@ -17,7 +17,9 @@ typedef struct gemmepi__matmul_plan {
     double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
     int is_measured;           /* the answer is this process's own, which another may not find again */
     size_t workspace_size;
-    struct gemmepi__matmul_plan *v; /* with a formula on a GPU: the product that it is applied to, or NULL */
+    struct gemmepi__matmul_plan *
+        v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is
+                                       around which finds D's scales */
     void *built;                    /* what the route has made: a struct of its own */
     gemmepi__candidates candidates; /* what it was chosen from */
     char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */

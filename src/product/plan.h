@@ -5,6 +5,7 @@
 #include "../device/destroy.h"
 #include "formulas.h"
 #include "answers.h"
+#include "found_plan.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "formula_plan.h"
 #endif
@@ -239,7 +240,30 @@ static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
 }
 #endif
 
+/* A launch that finds D's scales, and a plan for the product that it is around. */
+static gemmepi_status gemmepi__build_around(gemmepi__matmul_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi__found_step *step = (gemmepi__found_step *)plan->built;
+    gemmepi__problem within = gemmepi__problem_within(&plan->problem);
+    gemmepi__entry entry;
+    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    memset(step, 0, sizeof *step);
+    gemmepi__lock(&context->build_lock);
+    status = gemmepi__build_found_step(context, &plan->problem, step);
+    gemmepi__unlock(&context->build_lock);
+    gemmepi__leave_relaxed(context, &entry);
+    if (!status)
+        status = gemmepi__build_plan(context, &within, &plan->v);
+    if (!status)
+        gemmepi__finish_found_plan(plan);
+    return status;
+}
+
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
+    if (gemmepi__finds_around(&plan->problem))
+        return gemmepi__build_around(plan);
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
         return gemmepi__build_with_formula(plan);

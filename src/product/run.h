@@ -6,6 +6,9 @@
 #include "../device/memory.h"
 #include "../device/pointers.h"
 #include "plan.h"
+#ifndef GEMMEPI_NO_HOST
+#include "../host/found_scale.h"
+#endif
 #ifndef GEMMEPI_NO_FORMULA
 #include "../problem/formula_arguments.h"
 #include "text_key.h"
@@ -24,10 +27,35 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
                                              const gemmepi_matmul_args *args,
                                              const gemmepi__arguments *arguments, gemmepi_stream stream);
 
+/* The product of the plan within, and the launch around it that finds D's scales. */
+static gemmepi_status gemmepi__run_around(const gemmepi__matmul_plan *plan,
+                                          const gemmepi__arguments *arguments, char *workspace,
+                                          gemmepi_stream stream) {
+    const gemmepi_context *context = plan->base.context;
+    const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
+    int is_tensor = plan->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+    gemmepi__arguments own = *arguments;
+    gemmepi_matmul_args args;
+    gemmepi_status status = GEMMEPI_OK;
+    memset(&args, 0, sizeof args);
+    args.workspace = gemmepi__past(workspace, step->bytes);
+    args.workspace_size = plan->v->workspace_size;
+    gemmepi__point_within(&plan->problem, workspace, &own);
+    if (is_tensor)
+        status = gemmepi__run_history(context, step, arguments, workspace, stream);
+    if (!status)
+        status = gemmepi__run_on_device(plan->v, &args, &own, stream);
+    if (!status && !is_tensor)
+        status = gemmepi__run_quantise(context, step, arguments, workspace, stream);
+    return status;
+}
+
 /* Launches what the plan's route has built, behind what makes its v. */
 static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
                                          const gemmepi__arguments *arguments, char *workspace,
                                          gemmepi_stream stream) {
+    if (gemmepi__finds_around(&plan->problem))
+        return gemmepi__run_around(plan, arguments, workspace, stream);
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->v) {
         const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
@@ -172,7 +200,8 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
     const gemmepi__matmul_plan *scaled;
-    plan = plan->v ? plan->v : plan;
+    while (plan->v)
+        plan = plan->v;
     if (!plan->applied)
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
@@ -201,6 +230,42 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
 }
 
 #ifndef GEMMEPI_NO_HOST
+static gemmepi_status gemmepi__run_problem_on_host(const gemmepi__problem *problem,
+                                                   const gemmepi__arguments *arguments,
+                                                   const gemmepi_allocator *allocator) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return gemmepi__host_formula_run(problem, arguments, allocator);
+#endif
+    (void)allocator;
+    gemmepi__host_product(problem, arguments, NULL);
+    return GEMMEPI_OK;
+}
+
+/* FIND_SCALE_D: D in F32 in memory of the allocator, unless its scale is that of earlier runs. */
+static gemmepi_status gemmepi__run_found_on_host(const gemmepi__matmul_plan *plan,
+                                                 const gemmepi__arguments *arguments) {
+    const gemmepi_allocator *allocator = &plan->base.context->allocator;
+    const gemmepi__problem *problem = &plan->problem;
+    gemmepi__problem within = gemmepi__problem_within(problem);
+    int is_tensor = problem->found_scale == GEMMEPI_SCALE_TENSOR;
+    gemmepi__arguments own = *arguments;
+    float reciprocal, *d = &reciprocal;
+    gemmepi_status status;
+    if (is_tensor)
+        reciprocal = gemmepi__host_scale_of_history(problem, arguments);
+    else if ((d = (float *)gemmepi__new(
+                  allocator, gemmepi__bytes_for(problem->views[GEMMEPI__D].bytes, sizeof(float)))) == NULL)
+        return GEMMEPI_OUT_OF_MEMORY;
+    gemmepi__point_within(problem, d, &own);
+    status = gemmepi__run_problem_on_host(&within, &own, allocator);
+    if (!status && !is_tensor)
+        gemmepi__host_find_scales(problem, arguments, d);
+    if (!is_tensor)
+        gemmepi__delete(allocator, d);
+    return status;
+}
+
 static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
     if (arguments->device_alpha)
         memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
@@ -210,13 +275,9 @@ static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gem
         arguments->alpha = rint(arguments->alpha);
         arguments->beta = rint(arguments->beta);
     }
-
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->problem.formula)
-        return gemmepi__host_formula_run(&plan->problem, arguments, &plan->base.context->allocator);
-#endif
-    gemmepi__host_product(&plan->problem, arguments, NULL);
-    return GEMMEPI_OK;
+    if (plan->problem.found_scale && !gemmepi__is_empty(&plan->problem))
+        return gemmepi__run_found_on_host(plan, arguments);
+    return gemmepi__run_problem_on_host(&plan->problem, arguments, &plan->base.context->allocator);
 }
 #endif
 

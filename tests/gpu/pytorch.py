@@ -106,10 +106,10 @@ Matrix = struct("gemmepi_matrix", (c_int, "dtype transposed"), (ctypes.c_int64, 
 Vector = struct("gemmepi_vector", (c_int, "dtype"), (ctypes.c_int64, "batch_stride"))
 Desc = struct("gemmepi_matmul_desc", (ctypes.c_int64, "m n k batch"), (c_int, "order compute"),
               (ctypes.c_uint64, "epilogue flags"), (c_int, "has_parameter"), (ctypes.c_double, "activation_parameter"),
-              (Matrix, "a b c d aux residual"), (Vector, "bias bias_grad"),
+              (Matrix, "a b c d aux residual"), (Vector, "bias bias_grad"), (c_int, "amax_history"),
               (c_size, "alignment"), (c_pointer, "formula operands"), (c_int, "operand_count"), (c_pointer, "formula_value formula_result"))
 Args = struct("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad residual"),
-              (c_pointer, "scale_a scale_b scale_c scale_d scale_aux scale_residual amax_d amax_aux"),
+              (c_pointer, "scale_a scale_b scale_c scale_d scale_aux scale_residual amax_d amax_aux found_scale_d amax_history"),
               (c_pointer, "alpha beta workspace"), (c_size, "workspace_size"), (c_pointer, "operands operand_scales operand_amax"))
 PlanDetails = struct("gemmepi_plan_details", (c_int, "kind route"), (ctypes.c_char_p, "route_name"),
                      (ctypes.c_char * 96, "kernel"), (c_int, "tile_m tile_n launches"), (c_size, "workspace_size"),

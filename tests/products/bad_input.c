@@ -1217,6 +1217,80 @@ static void a_scale_or_an_amax_that_overlaps_an_output_is_refused(void) {
     ACCEPTED(use_scaled(GEMMEPI_E4M3, GEMMEPI_RESIDUAL), args.c = args.residual = args.d);
 }
 
+/* >>scales that are found */
+
+static void use_finding(gemmepi_scale_mode mode, int64_t batch) {
+    problem p = problem_plain(GEMMEPI_BF16, M, N, K, GEMMEPI_NONE);
+    p.desc.d.dtype = GEMMEPI_E4M3;
+    p.desc.flags = GEMMEPI_FIND_SCALE_D;
+    p.desc.d.scale.mode = mode;
+    p.desc.amax_history = mode == GEMMEPI_SCALE_TENSOR ? 4 : 0;
+    p.desc.batch = batch;
+    problem_space_out(&p, 0);
+    if (batch > 1 && mode != GEMMEPI_SCALE_TENSOR)
+        p.desc.d.scale.batch_stride = M;
+    use_problem(p);
+}
+
+static void scales_are_found_of_fp8_alone_in_three_modes(void) {
+    static const gemmepi_scale_mode tensor = GEMMEPI_SCALE_TENSOR, outer = GEMMEPI_SCALE_OUTER,
+                                    vector = GEMMEPI_SCALE_VECTOR_128;
+    ACCEPTED(use_finding(tensor, 1));
+    ACCEPTED(use_finding(outer, 2));
+    ACCEPTED(use_finding(vector, 2));
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", "0", use_finding(vector, 1),
+                 desc.d.scale.mode = GEMMEPI_SCALE_NONE);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", "4", use_finding(vector, 1),
+                 desc.d.scale.mode = GEMMEPI_SCALE_BLOCK_128);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", "7", use_finding(vector, 1),
+                 desc.d.scale.mode = (gemmepi_scale_mode)7);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "BF16", use_finding(vector, 1), desc.d.dtype = GEMMEPI_BF16);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "I8", use_finding(vector, 1), desc.d.dtype = GEMMEPI_I8);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "ACCUMULATE", use_finding(vector, 1),
+                 desc.flags |= GEMMEPI_ACCUMULATE);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "POWER_OF_TWO_SCALE", desc.flags = GEMMEPI_POWER_OF_TWO_SCALE);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.batch_stride", "5", use_finding(vector, 2),
+                 desc.d.scale.batch_stride = M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.batch_stride", "0", use_finding(outer, 2),
+                 desc.d.scale.batch_stride = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.batch_stride", "8", use_finding(tensor, 2),
+                 desc.d.scale.batch_stride = 8);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.scale.mode", "3", use_finding(vector, 1), desc.flags = 0);
+}
+
+static void a_history_has_1_to_1024_runs_and_goes_with_one_scale(void) {
+    static const gemmepi_scale_mode tensor = GEMMEPI_SCALE_TENSOR, vector = GEMMEPI_SCALE_VECTOR_128;
+    REFUSED_DESC(INVALID_ARGUMENT, "amax_history", "0", use_finding(tensor, 1), desc.amax_history = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "amax_history", "-1", use_finding(tensor, 1), desc.amax_history = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "amax_history", "1025", use_finding(tensor, 1), desc.amax_history = 1025);
+    REFUSED_DESC(INVALID_ARGUMENT, "amax_history", "4", use_finding(vector, 1), desc.amax_history = 4);
+    REFUSED_DESC(INVALID_ARGUMENT, "amax_history", "4", desc.amax_history = 4);
+    REFUSED_DESC(INVALID_ARGUMENT, "flags", "AMAX_D", use_finding(tensor, 1), desc.flags |= GEMMEPI_AMAX_D);
+}
+
+static void found_scales_need_their_pointers_and_only_then(void) {
+    static const gemmepi_scale_mode tensor = GEMMEPI_SCALE_TENSOR, vector = GEMMEPI_SCALE_VECTOR_128;
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.found_scale_d", "NULL", use_finding(vector, 1),
+                 args.found_scale_d = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "NULL", use_finding(tensor, 1),
+                 args.amax_history = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.found_scale_d", "given", args.found_scale_d = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "given", args.amax_history = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "given", use_finding(vector, 1),
+                 args.amax_history = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "FIND_SCALE_D", use_finding(vector, 1),
+                 args.scale_d = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_d", "FIND_SCALE_D", use_finding(tensor, 1),
+                 args.scale_d = at(T_A, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_d", "given", use_finding(tensor, 1), args.amax_d = at(T_A, 0));
+    REFUSED_ARGS(MISALIGNED, "args.found_scale_d", "16", use_finding(vector, 1),
+                 args.found_scale_d = at(T_FOUND_SCALE, 4));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.found_scale_d", "args.d", use_finding(vector, 1),
+                 args.found_scale_d = at(T_D, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.amax_history", "args.found_scale_d", use_finding(tensor, 1),
+                 args.found_scale_d = at(T_AMAX_HISTORY, 12));
+}
+
 /* >>column-major order, where a is the second operand inside */
 
 static void in_column_major_order_the_callers_a_and_b_are_named(void) {
@@ -1490,6 +1564,9 @@ static void run_all(void) {
     RUN(an_amax_of_what_is_not_stored_is_refused);
     RUN(an_amax_needs_its_pointer_and_only_then);
     RUN(a_scale_or_an_amax_that_overlaps_an_output_is_refused);
+    RUN(scales_are_found_of_fp8_alone_in_three_modes);
+    RUN(a_history_has_1_to_1024_runs_and_goes_with_one_scale);
+    RUN(found_scales_need_their_pointers_and_only_then);
     RUN(in_column_major_order_the_callers_a_and_b_are_named);
     RUN(scales_have_the_lengths_of_the_callers_m_and_n);
     RUN(only_a_and_b_may_be_transposed);

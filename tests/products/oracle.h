@@ -354,12 +354,16 @@ typedef struct oracle_problem {
     double alpha, beta, parameter;
     view a, b, c, d, bias, aux, bias_grad, residual;
     scales scale_a, scale_b, scale_c, scale_d, scale_aux, scale_residual;
+    int power_of_two;
+    scales found; /* of d's lines, as they were found, where mode is not NONE */
 } oracle_problem;
 
 /* What a product must give: D as [batch, rows, columns] and aux as [batch, m, n] dense, [items, length] with a row for
    each item or one where the view of bias_grad has item step 0, and one number each. */
 typedef struct answers {
     expected *d, *aux, *bias_grad, amax_d, amax_aux;
+    struct largest
+        *found; /* of what each found scale is for, but of one for all: as found.at has them, items apart */
 } answers;
 
 /* One element of the result on its way. */
@@ -739,10 +743,27 @@ static expected oracle_stored_narrow(const oracle_problem *p, gemmepi_dtype dtyp
     return x;
 }
 
-static expected oracle_d(const oracle_problem *p, const element *e, int64_t item) {
+/* A found scale, which is that of a line of D: column-major, of a column. */
+static double oracle_found(const oracle_problem *p, int64_t item, int64_t i, int64_t j) {
+    return oracle_scale(&p->found, item, p->gate_rows ? j : i, p->gate_rows ? i : j);
+}
+
+/* D is multiplied by the reciprocal of such a scale, which takes two roundings more. */
+static expected oracle_found_d(const oracle_problem *p, const element *e, double scale) {
+    int half;
+    int exact = e->exact && frexp(scale, &half) == 0.5;
+    expected x = oracle_stored_narrow(p, p->d.dtype, e->result, oracle_spread(p, e), 1 / scale, exact);
+    if (!exact)
+        x.bound += 2 * oracle_roundoff(oracle_accumulator(p)) * fabs(x.value);
+    return x;
+}
+
+static expected oracle_d(const oracle_problem *p, const element *e, int64_t item, int64_t i, int64_t j) {
     static const expected anything = {0, -1};
     if (e->free)
         return anything;
+    if (p->found.mode)
+        return oracle_found_d(p, e, oracle_found(p, item, i, j));
     if (oracle_is_narrow(p->d.dtype))
         return oracle_stored_narrow(p, p->d.dtype, e->result, oracle_spread(p, e),
                                     oracle_scale(&p->scale_d, item, 0, 0), e->exact);
@@ -899,15 +920,24 @@ static void oracle_store_aux(const oracle_problem *p, int64_t item, const elemen
     }
 }
 
+/* Among those of an item. */
+static int64_t oracle_found_index(const oracle_problem *p, int64_t i, int64_t j) {
+    int64_t line = p->gate_rows ? j : i, along = p->gate_rows ? i : j;
+    return p->found.mode == GEMMEPI_SCALE_VECTOR_128 ? along / 128 * p->found.columns + line : line;
+}
+
+/* found: NULL, or of the item. */
 static void oracle_item(const oracle_problem *p, int64_t item, const element *v, expected *d, total *sums,
-                        largest *most) {
+                        largest *most, largest *found) {
     int64_t i, j;
     for (i = 0; i < oracle_rows(p); i++)
         for (j = 0; j < oracle_columns(p); j++, d++) {
             element e = p->d.dtype == GEMMEPI_I32 ? oracle_whole_result(p, v, item, i, j)
                                                   : oracle_result(p, v, item, i, j);
-            *d = oracle_d(p, &e, item);
+            *d = oracle_d(p, &e, item, i, j);
             oracle_take(most, e.result, oracle_spread(p, &e), e.exact);
+            if (found)
+                oracle_take(found + oracle_found_index(p, i, j), e.result, oracle_spread(p, &e), e.exact);
             if (p->flags & GEMMEPI_BGRAD)
                 oracle_add_element(p, sums + (p->bgrad_rows ? i : j), &e);
         }
@@ -949,7 +979,8 @@ static void oracle_product(const oracle_problem *p, answers *to) {
         }
         oracle_products(p, item, a, b, v);
         oracle_store_aux(p, item, v, to->aux + item * p->m * p->n, most + 1);
-        oracle_item(p, item, v, to->d + item * d_size, sums, most);
+        oracle_item(p, item, v, to->d + item * d_size, sums, most,
+                    to->found ? to->found + item * p->found.rows * p->found.columns : NULL);
         oracle_add_operands(p, a, b, sums);
         for (i = 0; i < length && last && bias_grad != NULL; i++) {
             int64_t row = along_rows ? i : 0, column = along_rows ? 0 : i;
@@ -964,6 +995,37 @@ static void oracle_product(const oracle_problem *p, answers *to) {
     free(b);
     free(sums);
     free(v);
+}
+
+/* >>scales that are found */
+
+/* What the manual makes of an amax. */
+static double oracle_scale_of_amax(const oracle_problem *p, double amax) {
+    double scale = amax / (p->d.dtype == GEMMEPI_E5M2 ? 57344.0 : 448.0);
+    int exponent;
+    if (amax == 0 || !isfinite(amax))
+        return 1;
+    scale = fmax(scale, ldexp(1, -126));
+    if (!p->power_of_two)
+        return scale;
+    return frexp(scale, &exponent) == 0.5 ? scale : ldexp(1, exponent);
+}
+
+/* Whether a scale is that of a number between the least and the most that amax may be; a rounding or two more. */
+static int oracle_accepts_found(const oracle_problem *p, double got, const largest *amax) {
+    double room = p->power_of_two ? 0 : ldexp(1, -22), low = amax->low > 0 ? amax->low : 0;
+    int half;
+    if (p->power_of_two && frexp(got, &half) != 0.5)
+        return 0;
+    if (amax->value == 0 && amax->high == 0)
+        return got == 1;
+    if (!isfinite(amax->value))
+        return got == 1;
+    if (amax->exact)
+        return fabs(got - oracle_scale_of_amax(p, amax->value)) <= ldexp(fabs(got), -24);
+    return (low == 0 && got == 1) ||
+           (got >= oracle_scale_of_amax(p, low == 0 ? 1e-300 : low * (1 - ldexp(1, -22))) * (1 - room) &&
+            got <= oracle_scale_of_amax(p, amax->high * (1 + ldexp(1, -22))) * (1 + room));
 }
 
 /* >>verdicts */

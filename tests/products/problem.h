@@ -154,13 +154,18 @@ enum {
     T_SCALE_RESIDUAL,
     T_AMAX_D,
     T_AMAX_AUX,
+    T_FOUND_SCALE,
+    T_AMAX_HISTORY,
     T_COUNT
 };
 
-static const char *const tensor_names[] = {"a",       "b",         "c",        "d",         "bias",
-                                           "aux",     "bias_grad", "residual", "scalars",   "scale_a",
-                                           "scale_b", "scale_c",   "scale_d",  "scale_aux", "scale_residual",
-                                           "amax_d",  "amax_aux"};
+static const char *const tensor_names[] = {"a",           "b",         "c",
+                                           "d",           "bias",      "aux",
+                                           "bias_grad",   "residual",  "scalars",
+                                           "scale_a",     "scale_b",   "scale_c",
+                                           "scale_d",     "scale_aux", "scale_residual",
+                                           "amax_d",      "amax_aux",  "found_scale_d",
+                                           "amax_history"};
 
 /* What the operands are filled with. */
 typedef enum fill {
@@ -227,6 +232,10 @@ static void problem_give_parameter(problem *p, double parameter) {
 
 static int problem_has(const problem *p, gemmepi_epilogue flags) {
     return (p->desc.epilogue & flags) != 0;
+}
+
+static int problem_finds(const problem *p) {
+    return (p->desc.flags & GEMMEPI_FIND_SCALE_D) != 0;
 }
 
 static int problem_is_empty(const problem *p) {
@@ -536,9 +545,17 @@ static void tensor_numbers(tensor *t, gemmepi_dtype dtype, int64_t columns) {
     t->columns = columns;
 }
 
+/* d's lines and how long they are: rows, or column-major columns. */
+static scales problem_found(const problem *p) {
+    extents d = problem_extents(p, T_D);
+    int by_rows = p->desc.order == GEMMEPI_ROW_MAJOR;
+    return oracle_scales(p->desc.d.scale, by_rows ? d.rows : d.columns, by_rows ? d.columns : d.rows);
+}
+
 static void tensor_scale(tensor *t, const problem *p, int of) {
     gemmepi_scale scale = problem_scale_of(p, of);
-    scales s = oracle_scales(scale, problem_outer(p, of), p->desc.k);
+    int finds = problem_finds(p) && of == T_SCALE_D;
+    scales s = finds ? problem_found(p) : oracle_scales(scale, problem_outer(p, of), p->desc.k);
     if (!scale.mode)
         return;
     t->at = s.at;
@@ -555,7 +572,10 @@ static void run_describe_numbers(run *r, const problem *p) {
     if (p->desc.flags & GEMMEPI_DEVICE_SCALARS)
         tensor_numbers(t + T_SCALARS, GEMMEPI_F64, 2);
     for (i = T_SCALE_A; i <= T_SCALE_RESIDUAL; i++)
-        tensor_scale(t + i, p, i);
+        tensor_scale(i == T_SCALE_D && problem_finds(p) ? t + T_FOUND_SCALE : t + i, p, i);
+    if (p->desc.amax_history)
+        tensor_numbers(t + T_AMAX_HISTORY, GEMMEPI_F32, p->desc.amax_history);
+    t[T_FOUND_SCALE].written = t[T_AMAX_HISTORY].written = 1;
     if (p->desc.flags & GEMMEPI_AMAX_D)
         tensor_numbers(t + T_AMAX_D, accumulator, 1);
     if (p->desc.flags & GEMMEPI_AMAX_AUX)
@@ -693,6 +713,8 @@ static double tensor_value(const problem *p, int t, int64_t item, int64_t i, int
         return j == 0 ? p->alpha : p->beta;
     if (t >= T_SCALE_A && t <= T_SCALE_RESIDUAL)
         return scale_value(p, t, index);
+    if (t == T_AMAX_HISTORY) /* some runs are yet to come, and one was not finite */
+        return index % 5 == 4 ? INFINITY : index % 3 == 2 ? 0 : fabs(scale_value(p, T_SCALE_D, index));
     if (t == T_A || t == T_B)
         return operand_value(p, t, item, t == T_A ? i : j, t == T_A ? j : i);
     return other_value(p, t, index);
@@ -702,7 +724,7 @@ static double tensor_value(const problem *p, int t, int64_t item, int64_t i, int
 static int run_reads(const problem *p, int t) {
     if (t == T_C || t == T_SCALE_C)
         return p->beta != 0;
-    if (t == T_AMAX_D || t == T_AMAX_AUX)
+    if (t == T_AMAX_D || t == T_AMAX_AUX || t == T_FOUND_SCALE)
         return 0;
     if (t == T_AUX)
         return problem_has(p, GEMMEPI_BACKWARD);
@@ -806,6 +828,8 @@ static gemmepi_matmul_args run_args(const run *r, const problem *p, const test_d
     args.scale_residual = run_pointer(r, device, T_SCALE_RESIDUAL);
     args.amax_d = run_pointer(r, device, T_AMAX_D);
     args.amax_aux = run_pointer(r, device, T_AMAX_AUX);
+    args.found_scale_d = run_pointer(r, device, T_FOUND_SCALE);
+    args.amax_history = run_pointer(r, device, T_AMAX_HISTORY);
     args.alpha = !p->has_alpha ? NULL : scalars ? scalars : &p->alpha;
     args.beta = !p->has_beta ? NULL : scalars ? scalars + 1 : &p->beta;
     if (problem_accumulates(p)) {
@@ -925,7 +949,13 @@ static oracle_problem run_oracle(const run *r, const problem *p) {
     o.scale_a = run_scales(r, p, T_SCALE_A);
     o.scale_b = run_scales(r, p, T_SCALE_B);
     o.scale_c = run_scales(r, p, T_SCALE_C);
-    o.scale_d = run_scales(r, p, T_SCALE_D);
+    if (problem_finds(p)) {
+        o.found = problem_found(p);
+        o.found.at = t[T_FOUND_SCALE].at;
+        o.found.at.data = r->after + t[T_FOUND_SCALE].offset;
+        o.power_of_two = (p->desc.flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0;
+    } else
+        o.scale_d = run_scales(r, p, T_SCALE_D);
     o.scale_aux = run_scales(r, p, T_SCALE_AUX);
     o.scale_residual = run_scales(r, p, T_SCALE_RESIDUAL);
     return o;
@@ -1032,7 +1062,8 @@ static int run_compare_needs(test_device *device, const run *r, const problem *p
     if (!problem_is_empty(p))
         right = right && needs.bias_bytes == t[T_BIAS].bytes && needs.aux_bytes == t[T_AUX].bytes &&
                 needs.residual_bytes == t[T_RESIDUAL].bytes && needs.scale_a_bytes == t[T_SCALE_A].bytes &&
-                needs.scale_b_bytes == t[T_SCALE_B].bytes;
+                needs.scale_b_bytes == t[T_SCALE_B].bytes &&
+                needs.found_scale_d_bytes == t[T_FOUND_SCALE].bytes;
     if (problem_writes(p, T_BIAS_GRAD))
         right = right && needs.bias_grad_bytes == t[T_BIAS_GRAD].bytes;
     if (!right)
@@ -1056,6 +1087,65 @@ static void answers_free(answers *x) {
     free(x->d);
     free(x->aux);
     free(x->bias_grad);
+    free(x->found);
+}
+
+/* Room for the largest of what each scale is found for, where that is of this run. */
+static struct largest *found_make(const oracle_problem *o) {
+    static const largest none = {0, 0, 0, 1};
+    int64_t count = o->batch * o->found.rows * o->found.columns, i;
+    largest *found;
+    if (o->found.mode <= GEMMEPI_SCALE_TENSOR)
+        return NULL;
+    found = malloc(sizeof *found * (size_t)(count + 1));
+    for (i = 0; i < count; i++)
+        found[i] = none;
+    return found;
+}
+
+/* Scales of this run against what they are of. */
+static int run_compare_found(test_device *device, const run *r, const problem *p, const oracle_problem *o,
+                             const largest *found) {
+    const tensor *x = &r->tensors[T_FOUND_SCALE];
+    int64_t item, i, j;
+    char what[300];
+    for (item = 0; item < x->items; item++)
+        for (i = 0; i < x->rows; i++)
+            for (j = 0; j < x->columns; j++, found++) {
+                double got = view_get(&o->found.at, item, i, j);
+                if (oracle_accepts_found(o, got, found))
+                    continue;
+                snprintf(
+                    what, sizeof what,
+                    "found_scale_d of item %lld (%lld, %lld) is %.9g; of amax %.9g, between %.9g and %.9g",
+                    (long long)item, (long long)i, (long long)j, got, found->value, found->low, found->high);
+                problem_report(device, p, what);
+                return 0;
+            }
+    return 1;
+}
+
+/* The scale of earlier runs' amax, which has moved one place on; the first is that of this run. */
+static int run_compare_history(test_device *device, const run *r, const problem *p, const oracle_problem *o,
+                               const expected *amax) {
+    view before = r->tensors[T_AMAX_HISTORY].at, after = run_result(r, T_AMAX_HISTORY);
+    largest most = {0, 0, 0, 1};
+    int right, i;
+    char what[200];
+    for (i = 0; i < p->desc.amax_history; i++)
+        if (isfinite(view_get(&before, 0, 0, i)))
+            oracle_take(&most, view_get(&before, 0, 0, i), 0, 1);
+    right = oracle_accepts_found(o, view_get(&o->found.at, 0, 0, 0), &most) &&
+            excess(GEMMEPI_F32, view_get(&after, 0, 0, 0), *amax) == 0;
+    for (i = 1; i < p->desc.amax_history; i++)
+        right = right && view_get(&after, 0, 0, i) == view_get(&before, 0, 0, i - 1);
+    if (right)
+        return 1;
+    snprintf(
+        what, sizeof what, "found_scale_d is %.9g of %.9g, and the history begins with %.9g of %.9g +- %g",
+        view_get(&o->found.at, 0, 0, 0), most.value, view_get(&after, 0, 0, 0), amax->value, amax->bound);
+    problem_report(device, p, what);
+    return 0;
 }
 
 static int run_compare_answers(test_device *device, const run *r, const problem *p, const answers *want) {
@@ -1084,8 +1174,13 @@ static int run_compare(run *r, const problem *p, test_device *device) {
         free(want.bias_grad);
         want.bias_grad = NULL;
     }
+    want.found = found_make(&o);
     oracle_product(&o, &want);
     right = run_compare_answers(device, r, p, &want) && right;
+    if (want.found && !problem_is_empty(p))
+        right = run_compare_found(device, r, p, &o, want.found) && right;
+    if (p->desc.amax_history && !problem_is_empty(p))
+        right = run_compare_history(device, r, p, &o, &want.amax_d) && right;
     answers_free(&want);
     return right;
 }
@@ -1112,7 +1207,7 @@ static uint64_t problem_key(const problem *p) {
     for (t = T_SCALE_A; t < T_COUNT; t++)
         numbers[t] = t < T_AMAX_D ? (int)problem_scale_of(p, t).mode : 0;
     numbers[T_COUNT] = (int)p->desc.epilogue;
-    numbers[T_COUNT + 1] = (int)p->desc.flags;
+    numbers[T_COUNT + 1] = (int)(p->desc.flags ^ p->desc.flags >> 32);
     numbers[T_COUNT + 2] = (int)p->desc.compute;
     return test_key(numbers, T_COUNT + 3);
 }
@@ -1451,9 +1546,27 @@ static void random_alignment(problem *p, rng *r) {
         p->desc.alignment = promise >> (rng_one_in(r, 2) && promise > 8 ? rng_below(r, 3) : 0);
 }
 
+/* Of those whose D is fp8 a third find its scales. By the kernel's number, but for strides. */
+static void random_finding(problem *p, rng *kernel, rng *r) {
+    gemmepi_scale *scale = &p->desc.d.scale;
+    scales s;
+    if (!oracle_is_fp8(problem_dtype(p, T_D)) || problem_accumulates(p) || !rng_one_in(kernel, 3))
+        return;
+    p->desc.flags |= GEMMEPI_FIND_SCALE_D | (rng_one_in(kernel, 3) ? GEMMEPI_POWER_OF_TWO_SCALE : 0);
+    scale->mode = (gemmepi_scale_mode)(1 + rng_below(kernel, 3));
+    scale->batch_stride = 0;
+    s = problem_found(p);
+    if (scale->mode == GEMMEPI_SCALE_TENSOR) {
+        p->desc.flags &= ~(uint64_t)GEMMEPI_AMAX_D;
+        p->desc.amax_history = 1 + rng_below(r, 40);
+    } else if (problem_batch(p) > 1)
+        scale->batch_stride = s.rows * s.columns + rng_below(r, 6);
+}
+
 static problem problem_random(uint64_t seed) {
     problem p = problem_plain(GEMMEPI_F32, 1, 1, 1, 0);
     rng kernel = rng_seeded(~(seed / 5)), r = rng_seeded(seed), gate = rng_seeded(~(seed / 5) ^ 0x6a7e);
+    rng finding = rng_seeded(~(seed / 5) ^ 0xf14d);
     p.seed = seed;
     p.fill = (fill)rng_below(&r, 4);
     random_dtypes(&p, &kernel);
@@ -1467,6 +1580,7 @@ static problem problem_random(uint64_t seed) {
     random_scales(&p, &kernel, &r);
     random_small_alpha(&p);
     random_alignment(&p, &r);
+    random_finding(&p, &finding, &r);
     return p;
 }
 

@@ -4,11 +4,11 @@
 
 #include <time.h>
 
-#define EPILOGUE                                                                                   \
-    "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_formula.cuh", "epilogue_fragment.cuh",    \
-        "epilogue_staging.cuh", "epilogue_mask.cuh", "epilogue_column_sums.cuh", "types.cuh",      \
-        "activation.cuh", "amax.cuh", "params.h", "codes.h", "epilogue_inside.cuh", "formula.cuh", \
-        "formula_kinds.cuh", "formula_reduce.cuh", "trig.cuh"
+#define EPILOGUE                                                                                      \
+    "epilogue.cuh", "epilogue_parameters.cuh", "epilogue_formula.cuh", "epilogue_fragment.cuh",       \
+        "epilogue_found.cuh", "found_scale.cuh", "epilogue_staging.cuh", "epilogue_mask.cuh",         \
+        "epilogue_column_sums.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h", \
+        "epilogue_inside.cuh", "formula.cuh", "formula_kinds.cuh", "formula_reduce.cuh", "trig.cuh"
 #define OPERATIONS     "operations.cuh", "types.cuh", "activation.cuh", "amax.cuh", "params.h", "codes.h"
 #define COPY           "copy.cuh", "types.cuh", "params.h"
 #define FORMULA_REDUCE "formula_reduce.cuh", "formula_kinds.cuh", "types.cuh", "amax.cuh", "params.h"
@@ -20,23 +20,25 @@
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
-static const char *const families[][MAX_INCLUDED] = {{"pass.cu", EPILOGUE},
-                                                     {"gemm_plain.cu", EPILOGUE},
-                                                     {"gemm_sm80.cu", EPILOGUE},
-                                                     {"gemm_sm90.cu", EPILOGUE, SM90},
-                                                     {"gemm_small.cu", EPILOGUE},
-                                                     {"gemm_weights.cu", EPILOGUE},
+static const char *const families[][MAX_INCLUDED] = {
+    {"pass.cu", EPILOGUE},
+    {"gemm_plain.cu", EPILOGUE},
+    {"gemm_sm80.cu", EPILOGUE},
+    {"gemm_sm90.cu", EPILOGUE, SM90},
+    {"gemm_small.cu", EPILOGUE},
+    {"gemm_weights.cu", EPILOGUE},
                                                      {"elementwise.cu", OPERATIONS},
-                                                     {"sum.cu", OPERATIONS},
-                                                     {"convert.cu", COPY},
-                                                     {"pack.cu", COPY},
-                                                     {"transpose.cu", "types.cuh", "params.h"},
-                                                     {"reduce.cu", "types.cuh", "params.h"},
-                                                     {"scaled.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"sum.cu", OPERATIONS},
+    {"convert.cu", COPY},
+    {"pack.cu", COPY},
+    {"transpose.cu", "types.cuh", "params.h"},
+    {"reduce.cu", "types.cuh", "params.h"},
+    {"scaled.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
                                                      {"scaled_rows.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
-                                                     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE,
-                                                      "formula.cuh", "trig.cuh", "activation.cuh", "codes.h"},
-                                                     {"formula_reduce.cu", FORMULA_REDUCE}};
+    {"found_scales.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
+     "codes.h"},
+    {"formula_reduce.cu", FORMULA_REDUCE}};
 
 static int needs(const char *const *family, const char *name) {
     int i;

@@ -49,6 +49,12 @@ __device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
         sums[i] = sums[i + of_box];
 }
 
+// FINDS: what the epilogue leaves of a strip's 128 columns, until their scale is known.
+constexpr int VECTOR_GROUPS = VECTOR / GROUP;
+struct Found_vectors {
+    Acc runs[FINDS ? VECTOR_GROUPS : 1][2][RUN]; // of groups, of either eight of a warp's 16 rows
+};
+
 // >>its runs
 
 // A lane's run: in eight rows, `half` of the box's 16, and 32 columns, the g-th of its groups.
@@ -58,7 +64,7 @@ struct Run_place {
 __device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, const Box &box, int half, int g) {
     int group = box.group + g;
     int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
-    if (BACKWARD && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
+    if ((BACKWARD || FINDS) && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
         asm volatile("" : "+r"(at), "+r"(column));
     return {half, g, at, column, at < (int)params.epilogue.m ? columns_left(params, box.tile, group) : 0};
 }
@@ -99,11 +105,12 @@ __device__ inline void finish_run(const gemmepi__sm90_params &params, const Fini
     state.mask_place = at.half + 2 * at.g;
     load_saved_run(params, finisher, box, at, saved);
     epilogue(p, state, box.columns[at.g], saved, box.tile.item, at.row, at.column, at.valid, v);
-    store_result(p, state, box.tile.item, at.row, at.column, at.valid, v);
+    if (!FINDS)
+        store_result(p, state, box.tile.item, at.row, at.column, at.valid, v);
 }
 
 __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
-                                   Box_sums &column_sums) {
+                                   Box_sums &column_sums, Found_vectors &found) {
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
 #pragma unroll
@@ -113,6 +120,8 @@ __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Fin
             finish_run(params, finisher, box, at, results);
             if (HAS_BGRAD)
                 column_sums[g].add(results, at.row < (int)params.epilogue.m);
+            if (FINDS)
+                memcpy(found.runs[FINDS ? (box.group + g) % VECTOR_GROUPS : 0][half], results[0], sizeof results[0]);
         }
         if (HAS_BGRAD)
             column_sums[g].end_rows();
@@ -122,13 +131,13 @@ __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Fin
 // >>the whole box
 
 __device__ inline void finish_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
-                                  Box_sums &column_sums) {
+                                  Box_sums &column_sums, Found_vectors &found) {
     if (box.next.exists)
         ask_for_inputs(params, finisher.buffers, box.tile, box.next.row, box.next.group);
     wait_for_inputs(finisher.buffers);
     if (OUTPUTS)
         begin_outputs();
-    finish_runs(params, finisher, box, column_sums);
+    finish_runs(params, finisher, box, column_sums, found);
     if (KEEPS_MASK)
         store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
                          BOX_GROUPS);
@@ -138,4 +147,47 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
     if (HAS_OUTPUTS)
         end_outputs(params, finisher.buffers, box.tile.n * TILE_COLUMNS + box.group * GROUP, box.row, box.tile.item);
     finisher.buffers.taken++;
+}
+
+// >>FINDS: 128 columns, once all their boxes are finished
+
+// Of a lane's runs of eight rows, all of which exist; a NaN is the largest.
+__device__ inline Magnitude largest_of_runs(const Found_vectors &found, int half) {
+    float largest = 0;
+#pragma unroll
+    for (int i = 0; i < VECTOR_GROUPS * RUN; i++)
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(largest) : "f"(fabsf(found.runs[FINDS ? i / RUN : 0][half][i % RUN])));
+    return magnitude(largest);
+}
+
+// Of a warp's 16 rows from `row` on; a row's columns are those of four lanes, to which they lie alike.
+__device__ inline void store_vectors(const gemmepi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group,
+                                     const Found_vectors &found) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+#pragma unroll
+    for (int half = 0; half < (FINDS ? 2 : 0); half++) {
+        int at = row + threadIdx.x % 32 / 4 + half * 8, first = tile.n * TILE_COLUMNS + group * GROUP;
+        if (!GEMMEPI_APPLIED)
+            asm volatile("" : "+r"(at), "+r"(first));
+        bool exists = at < (int)p.m;
+        Magnitude largest = first + VECTOR <= (int)p.n && exists ? largest_of_runs(found, half) : 0;
+#pragma unroll
+        for (int g = 0; g < VECTOR_GROUPS; g++)
+            if (first + VECTOR > (int)p.n)
+                keep_largest_of_run(found.runs[FINDS ? g : 0][half], exists ? columns_left(params, tile, group + g) : 0, largest);
+        if (AMAX_D && largest > finisher.state.largest_d)
+            finisher.state.largest_d = largest;
+#pragma unroll
+        for (int step = 1; step < 4; step *= 2) {
+            Magnitude other = __shfl_xor_sync(0xffffffffu, largest, step);
+            largest = other > largest ? other : largest;
+        }
+        float scale = scale_of_amax<GEMMEPI_D_TYPE>(largest);
+        if (exists && lane_of_row() == 0 && first < (int)p.n)
+            write_scale(p, tile.item, at, first, scale);
+#pragma unroll
+        for (int g = 0; g < VECTOR_GROUPS; g++)
+            store_by_scale(p, scale, tile.item, at, first + g * GROUP + lane_of_row() * 2,
+                           exists ? columns_left(params, tile, group + g) : 0, found.runs[FINDS ? g : 0][half]);
+    }
 }

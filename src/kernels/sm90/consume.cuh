@@ -32,12 +32,34 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
             Sums_of_box box = sums_of_box(sums[strip], ROLLS ? 0 : i);
             Next_box next = {strip + 1 < STRIPS || i + BOX_GROUPS < GROUPS, rows.first + (strip + 1 < STRIPS ? strip + 1 : 0) * 64,
                              strip + 1 < STRIPS ? i : i + BOX_GROUPS};
-            finish_box(p, finisher, {tile, rows.first + strip * 64, strip, i, now, rows.masks, box, next}, column_sums);
+            Found_vectors never;
+            finish_box(p, finisher, {tile, rows.first + strip * 64, strip, i, now, rows.masks, box, next}, column_sums, never);
             if (ROLLS)
                 drop_first_box(sums[strip]);
         }
         if (HAS_BGRAD)
             leave_column_sums(shared, mine.which, mine.thread, i, column_sums);
+    }
+}
+
+// FINDS: strips, and of each the boxes, so that what is kept of a vector is stored before the next strip.
+__device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finisher &finisher, const Rows &rows,
+                                      float (&sums)[STRIPS][TILE_N / 2]) {
+#pragma unroll
+    for (int strip = 0; strip < STRIPS; strip++) {
+        int row = rows.first + strip * 64;
+        Found_vectors found;
+#pragma unroll
+        for (int i = 0; i < GROUPS; i += BOX_GROUPS) {
+            Of_columns now[BOX_GROUPS];
+            Box_sums none;
+            bool is_end = i + BOX_GROUPS == GROUPS;
+            load_groups(p, rows.tile, i, now);
+            Next_box next = {strip + 1 < STRIPS || !is_end, is_end ? row + 64 : row, is_end ? 0 : i + BOX_GROUPS};
+            finish_box(p, finisher, {rows.tile, row, strip, i, now, rows.masks, sums_of_box(sums[strip], i), next}, none, found);
+            if ((i + BOX_GROUPS) % VECTOR_GROUPS == 0)
+                store_vectors(p, finisher, rows.tile, row, i + BOX_GROUPS - VECTOR_GROUPS, found);
+        }
     }
 }
 
@@ -78,6 +100,8 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
+        else if constexpr (FINDS)
+            finish_vectors(p, finisher, {tile, row, masks, columns}, sums);
         else
             finish_boxes(p, mine, finisher, {tile, row, masks, columns}, sums);
         end_epilogue(p.epilogue, state);

@@ -81,7 +81,7 @@ constexpr int OUTPUTS = OUTPUT_D + (STAGES_AUX ? HALVES_IN : 0);
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
-constexpr bool AHEAD = PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
+constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 // One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register
 // without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for ELU behind a bias; beside
@@ -91,6 +91,7 @@ constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS
                                  : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && ACTIVATION == ELU) ||
                                        BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && GEMMEPI_COPIED));
+static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !HAS_BGRAD && HALVES_OUT == 1), "a tile has whole vectors, of one half");
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
 static_assert(!HAS_BGRAD || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
@@ -101,7 +102,7 @@ static_assert(!HAS_BGRAD || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 =
 // Together no more than at the launch: 3 * 168. Totals of an operand take more than 24, and so may loads, where RELU's gradient
 // leaves them.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS ||
+    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

@@ -6,6 +6,7 @@
 #include "sm90/box.cuh"
 
 static_assert(PARTS == 1 || STRIPS == 1, "a warp has 16 rows");
+static_assert(PARTS == 1 || !FINDS, "boxes of 128 columns go to several blocks");
 constexpr u32 FOURS_OF_BOX = HALVES_IN * BOX_COLUMNS / 8; // a lane's sums, four at a time
 constexpr u32 SENT_BYTES = FOURS_OF_BOX * 32 * 16, BOXES = WARPS * (GROUPS / BOX_GROUPS);
 static_assert(PARTS == 1 || (BOXES % PARTS == 0 && BOXES * SENT_BYTES <= STAGES * STAGE_BYTES), "the stages have room for them");
@@ -91,7 +92,8 @@ __device__ inline void finish_received(const gemmepi__sm90_params &p, const Fini
         Sums_of_box sums;
         add_received(shared, nth, sums);
         Box_sums none;
-        finish_box(p, finisher, {tile, row, 0, group, columns, masks, sums, {false, 0, 0}}, none);
+        Found_vectors never;
+        finish_box(p, finisher, {tile, row, 0, group, columns, masks, sums, {false, 0, 0}}, none, never);
     }
 }
 

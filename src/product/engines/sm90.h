@@ -88,6 +88,30 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
     return NULL;
 }
 
+/* The shape for everything that the rules admit; where scales are found, of vectors of 128 columns of a half. */
+#define GEMMEPI__SM90_ANY      0
+#define GEMMEPI__SM90_ANY_WIDE 2
+
+/* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
+static int gemmepi__found_beside(const gemmepi__problem *problem, int applied) {
+    return problem->found_scale &&
+           (!applied || gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD));
+}
+
+/* What keeps scales of D from being found in this kernel, or NULL. */
+static const char *gemmepi__sm90_found_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    if (!problem->found_scale)
+        return NULL;
+    if (gemmepi__halves_out(problem) > 1 || gemmepi__has(problem, GEMMEPI_BGRAD))
+        return "beside a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
+    if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
+        return "beside a gate's aux or residual registers are too few for a vector whose scale is found";
+    if (gemmepi__halves_in(problem) > 1 && gemmepi__has(problem, GEMMEPI_BIAS) &&
+        gemmepi__activation(problem->epilogue) == GEMMEPI_TANH)
+        return "beside alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
+    return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -102,6 +126,8 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
         return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
+    if (gemmepi__sm90_found_rule(context, problem))
+        return gemmepi__sm90_found_rule(context, problem);
     return gemmepi__extents_rule(problem);
 }
 
@@ -310,6 +336,8 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
                             gemmepi__sm90 *sm90) {
     sm90->shape = *shape;
+    if (gemmepi__found_beside(problem, applied))
+        sm90->shape.ping_pong = 0;
     sm90->applied = applied;
     sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
     sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
@@ -340,6 +368,10 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
+    if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
+        return 0; /* a tile has whole vectors */
+    if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
+        return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
         return 0; /* in units of columns, of which there is an even number */
@@ -368,6 +400,8 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
         cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         cycles += 11 * gemmepi__halves_out(problem);
+    if (problem->found_scale)
+        cycles += 4;
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
         cycles += gemmepi__inside_cycles(problem);
@@ -492,7 +526,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
-    if (shape->ping_pong)
+    if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish;
     else
         cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
@@ -507,12 +541,13 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
                                                        const gemmepi__problem *problem, int applied,
                                                        double *microseconds) {
     const gemmepi__sm90_shape *best = NULL;
-    size_t i;
+    size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
+                                                                            : GEMMEPI__SM90_ANY;
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
         const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
         double time;
-        if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
-                  gemmepi__cluster_blocks(shape) > context->multiprocessors))
+        if (i != any && (!gemmepi__shape_takes(problem, shape, applied) ||
+                         gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
         time = gemmepi__sm90_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {
@@ -743,7 +778,7 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     gemmepi__cut_up(problem, shape, candidate->applied, sm90);
     gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
     sm90->params.epilogue.row_tiles =
-        (unsigned)gemmepi__divide_up(problem->m, shape->ping_pong ? shape->tile_m : shape->tile_m / 2);
+        (unsigned)gemmepi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
     sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
     status = gemmepi__lay_out_grid(context, problem, sm90);
     if (!status)

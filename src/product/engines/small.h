@@ -43,7 +43,7 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
         return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
     if (gemmepi__leaves_states(problem))
         return "it leaves no states of rows for a formula's reductions";
-    return gemmepi__half_group_rule(problem);
+    return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
 }
 
 static const char *gemmepi__small_varies(const gemmepi__problem *problem) {

@@ -62,7 +62,7 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
 #endif
     return gemmepi__is_approximate(problem) || (problem->flags & GEMMEPI__IS_EXACT) ||
            problem->views[GEMMEPI__D].bits > 16 || gemmepi__has(problem, GEMMEPI_RESIDUAL) ||
-           gemmepi__has_operand(problem, GEMMEPI__AMAX_D) ||
+           (gemmepi__has_operand(problem, GEMMEPI__AMAX_D) && !(problem->flags & GEMMEPI__AMAX_TO_HISTORY)) ||
            (gemmepi__has(problem, GEMMEPI_BGRAD) &&
             (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
 }
@@ -93,6 +93,8 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
     for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
         if (gemmepi__has_operand(problem, operand))
             gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
+    if (problem->found_scale)
+        gemmepi__append(&text, "_found_scales");
     if (problem->formula)
         gemmepi__append(&text, "_formula");
     return data;
@@ -121,6 +123,10 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
     if (gemmepi__has_long_sums(problem))
         gemmepi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
     gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
+    if (problem->found_scale)
+        gemmepi__append(text, "#define GEMMEPI_FINDS 1\n");
+    if (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE)
+        gemmepi__append(text, "#define GEMMEPI_POWER_OF_TWO 1\n");
     if (gemmepi__is_invariant(problem))
         gemmepi__append(text, GEMMEPI__AS_WRITTEN);
     if (gemmepi__mask_is_aligned(problem))
@@ -181,6 +187,8 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
             gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
         gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
+    if (problem->found_scale)
+        params->scale_d.stride = views[GEMMEPI__FOUND_SCALE_D].batch_stride;
     for (i = 0; i < GEMMEPI__EXTRAS; i++)
         extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
     params->parameter = problem->parameter;
@@ -225,6 +233,8 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
         gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
         gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
+    if (pointers[GEMMEPI__FOUND_SCALE_D])
+        params->scale_d.data = (const float *)pointers[GEMMEPI__FOUND_SCALE_D];
     for (i = 0; i < GEMMEPI__EXTRAS; i++)
         extras[i].data = pointers[GEMMEPI__FIRST_EXTRA + i];
     params->amax_d = pointers[GEMMEPI__AMAX_D];
@@ -243,8 +253,14 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
     memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
 
+/* Whether an amax is to be set to 0 before the run. */
+static int gemmepi__clears_amax(const gemmepi__problem *problem, int operand) {
+    return gemmepi__has_operand(problem, operand) &&
+           !(operand == GEMMEPI__AMAX_D && problem->flags & GEMMEPI__AMAX_TO_HISTORY);
+}
+
 static int gemmepi__amax_count(const gemmepi__problem *problem) {
-    return gemmepi__has_operand(problem, GEMMEPI__AMAX_D) + gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX);
+    return gemmepi__clears_amax(problem, GEMMEPI__AMAX_D) + gemmepi__clears_amax(problem, GEMMEPI__AMAX_AUX);
 }
 
 /* amax starts at 0: kernels raise it. */
@@ -252,7 +268,7 @@ static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const 
                                           const gemmepi__arguments *arguments, gemmepi_stream stream) {
     int operand, result = 0;
     for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
-        if (gemmepi__has_operand(problem, operand))
+        if (gemmepi__clears_amax(problem, operand))
             result = context->driver.memset_d8_async(
                 (gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
                 (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
@@ -286,7 +302,9 @@ static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
     bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
-    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI__IS_EXACT);
+    bare.found_scale = 0;
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI_FIND_SCALE_D |
+                    GEMMEPI_POWER_OF_TWO_SCALE | GEMMEPI__AMAX_TO_HISTORY | GEMMEPI__IS_EXACT);
     return bare;
 }
 

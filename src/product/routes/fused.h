@@ -145,6 +145,9 @@ static const char *gemmepi__fused_rule(const gemmepi_context *context, const gem
     if (!rule && !GEMMEPI__HAS_SM80 &&
         gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
         rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+    if (!rule && problem->found_scale &&
+        gemmepi__choose_fused(context, problem, 1).microseconds >= GEMMEPI__NEVER)
+        rule = "of its kernels that for Hopper alone finds scales of d, and does not take this problem";
     return rule;
 }
 

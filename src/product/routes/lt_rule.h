@@ -99,6 +99,8 @@ static const char *gemmepi__lt_slower(const gemmepi__problem *problem) {
 static const char *gemmepi__lt_type_rule(const gemmepi__problem *problem) {
     const gemmepi__view *views = problem->views, *aux = &views[GEMMEPI__AUX];
     int d = views[GEMMEPI__D].dtype, d_is_fp8 = gemmepi__is_fp8(d), is_fp8 = gemmepi__is_fp8_product(problem);
+    if (problem->found_scale)
+        return "it finds no scales of rows or vectors";
     if (views[GEMMEPI__A].dtype != views[GEMMEPI__B].dtype && !is_fp8)
         return "a and b differ in dtype";
     if (problem->common == GEMMEPI_I8)

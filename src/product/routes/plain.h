@@ -1,6 +1,6 @@
 /* The route plain: one kernel of ours for any types, layout, alignment and scales, with the epilogue in it, and sums. It
-   takes whatever the other routes do not, and small products where its estimate is the least. A tile of the product has not both halves of GATED: there the kernel leaves the
-   bare product in workspace, for the pass. */
+   takes whatever the other routes do not, and small products where its estimate is the least. A tile of the product has not both halves
+   of GATED, nor 128 columns of a row, whose scale is found: there the kernel leaves the bare product in workspace, for the pass. */
 #ifndef GEMMEPI_PRODUCT_ROUTES_PLAIN_H
 #define GEMMEPI_PRODUCT_ROUTES_PLAIN_H
 
@@ -13,10 +13,15 @@
 typedef struct gemmepi__plain {
     gemmepi__launch launch;
     gemmepi__plain_params params; /* all but pointers and scalars */
-    gemmepi__pass pass;           /* of GATED */
+    gemmepi__pass pass;           /* of GATED, and where scales are found */
     gemmepi__sums sums;
     size_t partial_bytes, product_bytes;
 } gemmepi__plain;
+
+/* Whether a tile lacks what the epilogue needs of a row: the other half, or the rest of 128 columns. */
+static int gemmepi__plain_has_pass(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_GATED) || problem->found_scale;
+}
 
 /* After how many steps of k the sums are scaled and added up in the accumulator; 0: at the end. I8 sums of more than 2^16
    terms could pass 2^31. */
@@ -69,8 +74,8 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
 }
 
 /* Product and pass. The kernel has multiplied all scales of A and B in. */
-static gemmepi_status gemmepi__build_plain_halves(gemmepi_context *context, const gemmepi__problem *problem,
-                                                  gemmepi__plain *plain) {
+static gemmepi_status gemmepi__build_plain_and_pass(gemmepi_context *context, const gemmepi__problem *problem,
+                                                    gemmepi__plain *plain) {
     gemmepi__problem bare = gemmepi__bare_problem(problem), rest = *problem;
     const gemmepi__view *product = &bare.views[GEMMEPI__D];
     gemmepi_status status = gemmepi__build_plain_kernel(context, &bare, plain);
@@ -93,8 +98,8 @@ static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gem
     gemmepi_status status;
     (void)candidate;
     memset(plain, 0, sizeof *plain);
-    status = gemmepi__has(problem, GEMMEPI_GATED) ? gemmepi__build_plain_halves(context, problem, plain)
-                                                  : gemmepi__build_plain_kernel(context, problem, plain);
+    status = gemmepi__plain_has_pass(problem) ? gemmepi__build_plain_and_pass(context, problem, plain)
+                                              : gemmepi__build_plain_kernel(context, problem, plain);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem,
                                      plain->pass.launch.function ? plain->pass.params.epilogue.row_tiles

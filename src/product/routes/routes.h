@@ -6,6 +6,7 @@
 #include "../../host/product.h"
 #endif
 #include "../estimate.h"
+#include "../parts/found_scale.h"
 #include "plain.h"
 #include "split.h"
 
@@ -42,6 +43,7 @@ typedef struct gemmepi__routed_plan {
         gemmepi__plain plain;
         gemmepi__fused fused;
         gemmepi__sums empty;
+        gemmepi__found_step found;
 #ifndef GEMMEPI_NO_FORMULA
         gemmepi__formula_step formula;
 #endif
@@ -114,18 +116,19 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
 static double gemmepi__plain_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
     const double area = GEMMEPI__PLAIN_TILE * GEMMEPI__PLAIN_TILE;
-    int gated = gemmepi__has(problem, GEMMEPI_GATED);
     double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
                   (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
                   context->multiprocessors;
-    double finish =
-        1000 + area / 128 * (GEMMEPI__STORING_CYCLES + (gated ? 0 : gemmepi__epilogue_cycles(problem)));
+    double finish = 1000 + area / 128 *
+                               (GEMMEPI__STORING_CYCLES +
+                                (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
     if (each > 1) /* tiles wait for each other's lines */
         finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
     else
         each = 1;
     return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
-           (gated ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
+           (gemmepi__plain_has_pass(problem) ? gemmepi__pass_microseconds(context, problem, 1)
+                                             : gemmepi__sums_microseconds(problem));
 }
 
 /* Its time is compared where engines take the problem: of the others nobody knows what cuBLASLt takes, so it is the last resort. */

@@ -1,0 +1,71 @@
+/* FIND_SCALE_D on the host: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
+#ifndef GEMMEPI_HOST_FOUND_SCALE_H
+#define GEMMEPI_HOST_FOUND_SCALE_H
+
+#include "product.h"
+
+/* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
+static float gemmepi__host_found_scale(const gemmepi__problem *problem, double amax) {
+    double scale = amax / (problem->views[GEMMEPI__D].dtype == GEMMEPI_E5M2 ? 57344.0 : 448.0), power = 1;
+    if (amax == 0 || !(amax <= FLT_MAX))
+        return 1;
+    scale = scale < FLT_MIN ? (double)FLT_MIN : (double)(float)scale;
+    if (!(problem->flags & GEMMEPI_POWER_OF_TWO_SCALE))
+        return (float)scale;
+    while (power < scale)
+        power *= 2;
+    while (power / 2 >= scale)
+        power /= 2;
+    return (float)power;
+}
+
+/* Of `count` columns of a line of x, which lies as D does. */
+static void gemmepi__host_quantise(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                   const float *x, gemmepi__host_place at) {
+    const gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
+    float *scales = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D], scale;
+    int64_t first = gemmepi__index_of(d, at.item, at.row, at.column), i;
+    double amax = 0, values[128];
+    for (i = 0; i < at.count; i++)
+        if (amax == amax && !(fabs((double)x[first + i]) <= amax))
+            amax = fabs((double)x[first + i]);
+    scale = gemmepi__host_found_scale(problem, amax);
+    scales[at.item * found->batch_stride + at.column / 128 * found->ld + at.row] = scale;
+    for (; at.count > 0; at.count -= i, first += i) {
+        for (i = 0; i < gemmepi__smaller(at.count, 128); i++)
+            values[i] = (double)x[first + i] / (double)scale;
+        gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], first, i, values);
+    }
+}
+
+static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                      const float *x) {
+    const gemmepi__view *d = &problem->views[GEMMEPI__D];
+    int64_t step = problem->found_scale == GEMMEPI_SCALE_OUTER ? d->length : 128;
+    gemmepi__host_place at;
+    for (at.item = 0; at.item < problem->batch; at.item++)
+        for (at.row = 0; at.row < d->lines; at.row++)
+            for (at.column = 0; at.column < d->length; at.column += step) {
+                at.count = gemmepi__smaller(d->length - at.column, step);
+                gemmepi__host_quantise(problem, arguments, x, at);
+            }
+}
+
+/* The scale of the amax of earlier runs, which all move one place on. Returns its reciprocal, by which D is multiplied. */
+static float gemmepi__host_scale_of_history(const gemmepi__problem *problem,
+                                            const gemmepi__arguments *arguments) {
+    float *history = (float *)arguments->pointers[GEMMEPI__AMAX_HISTORY];
+    float *scale = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D];
+    float amax = 0;
+    int i;
+    for (i = 0; i < problem->amax_history; i++)
+        if ((float)fabs((double)history[i]) > amax && (float)fabs((double)history[i]) <= FLT_MAX)
+            amax = (float)fabs((double)history[i]);
+    for (i = problem->amax_history - 1; i > 0; i--)
+        history[i] = (float)fabs((double)history[i - 1]);
+    history[0] = 0;
+    *scale = gemmepi__host_found_scale(problem, (double)amax);
+    return 1 / *scale;
+}
+
+#endif

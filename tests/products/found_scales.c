@@ -1,0 +1,232 @@
+/* D in E4M3 or E5M2 whose scales the product finds: of rows, of vectors of 128 columns, and of the amax of earlier runs. */
+#include "grid.h"
+
+static const types *const found_types[] = {&bf16_to_e4m3, &f32_to_e5m2, &e4m3_alone, &e5m2_e4m3_to_e5m2};
+
+static problem finding(const types *t, int64_t m, int64_t n, int64_t k, gemmepi_epilogue epilogue, int mode) {
+    problem p = typed(t, m, n, k, epilogue);
+    p.desc.flags |= GEMMEPI_FIND_SCALE_D;
+    p.desc.d.scale.mode = (gemmepi_scale_mode)mode;
+    p.desc.amax_history = mode == GEMMEPI_SCALE_TENSOR ? 7 : 0;
+    return p;
+}
+
+/* Vectors that are whole, one column, one column short, and more than a tile of any kernel has. */
+static void every_mode_holds_at_every_width(void) {
+    static const int64_t widths[] = {1, 8, 127, 128, 129, 256, 264, 393, 520};
+    int t, w, mode;
+    for (t = 0; t < COUNT(found_types); t++)
+        for (w = 0; w < COUNT(widths); w++)
+            for (mode = GEMMEPI_SCALE_TENSOR; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
+                problem p = finding(found_types[t], w % 2 ? 70 : 33, widths[w], 48, GEMMEPI_NONE, mode);
+                p.fill = (t + w) % 2 ? NORMAL : INTEGERS;
+                if (w % 3 == 1)
+                    p.desc.flags |= GEMMEPI_POWER_OF_TWO_SCALE;
+                holds(&p);
+            }
+}
+
+static void modes_hold_with_every_epilogue(void) {
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_SILU | GEMMEPI_GATED,
+        GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_RELU | GEMMEPI_BACKWARD,
+        GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_RESIDUAL,
+        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM,
+        GEMMEPI_BIAS | GEMMEPI_BGRAD_A,
+        GEMMEPI_MISH | GEMMEPI_BIAS | GEMMEPI_BGRAD_B};
+    static const int64_t shapes[][3] = {{96, 256, 64}, {65, 514, 96}, {200, 300, 40}};
+    int t, e, mode, s;
+    for (t = 0; t < COUNT(found_types); t++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (mode = GEMMEPI_SCALE_TENSOR; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
+                for (s = 0; s < COUNT(shapes); s++) {
+                    problem p =
+                        finding(found_types[t], shapes[s][0], shapes[s][1], shapes[s][2], epilogues[e], mode);
+                    if ((t + e + mode) % 2)
+                        p.desc.flags |= GEMMEPI_POWER_OF_TWO_SCALE;
+                    if (mode != GEMMEPI_SCALE_TENSOR && s == 1)
+                        p.desc.flags |= GEMMEPI_AMAX_D;
+                    if (s == 2)
+                        problem_scale(&p, 0.7, 0.5);
+                    holds(&p);
+                }
+}
+
+static void modes_hold_in_every_layout_and_batch(void) {
+    int layout, mode, e;
+    for (layout = 0; layout < LAYOUTS; layout++)
+        for (mode = GEMMEPI_SCALE_TENSOR; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
+            for (e = 0; e < 2; e++) {
+                problem p = finding(&bf16_to_e4m3, 134, 270, 56,
+                                    e ? GEMMEPI_SILU | GEMMEPI_GATED : GEMMEPI_BIAS, mode);
+                lay_out(&p, layout);
+                p.desc.batch = 3;
+                problem_space_out(&p, layout % 3 * 5);
+                if (mode != GEMMEPI_SCALE_TENSOR)
+                    p.desc.d.scale.batch_stride = 3 * 280 + 4 * e;
+                p.by_plan = e;
+                p.own_workspace = layout & 1;
+                holds(&p);
+            }
+}
+
+/* Large enough for every shape of the kernel for Hopper, with tails. */
+static void kernels_of_whole_tiles_hold(void) {
+    static const gemmepi_epilogue epilogues[] = {
+        GEMMEPI_NONE, GEMMEPI_SILU | GEMMEPI_GATED, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_SILU | GEMMEPI_BACKWARD, GEMMEPI_RELU | GEMMEPI_BACKWARD};
+    static const int64_t shapes[][3] = {{512, 1024, 128}, {391, 1040, 64}, {1100, 2304, 64}};
+    int e, s;
+    for (e = 0; e < COUNT(epilogues); e++)
+        for (s = 0; s < (here->is_host ? 1 : COUNT(shapes)); s++) {
+            problem p = finding(&bf16_to_e4m3, shapes[s][0], shapes[s][1], shapes[s][2], epilogues[e],
+                                GEMMEPI_SCALE_VECTOR_128);
+            p.desc.b.transposed = s & 1;
+            if (s == 2)
+                problem_scale(&p, 0.7, 0.5);
+            holds(&p);
+        }
+}
+
+static int has_all_routes; /* else BATCH_INVARIANT may find none that is left */
+
+static void invariant_rows_hold(void) {
+    int mode;
+    for (mode = GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
+        problem p = finding(&bf16_to_e4m3, 70, 264, 64, GEMMEPI_SILU | GEMMEPI_GATED, mode);
+        p.desc.flags |= GEMMEPI_BATCH_INVARIANT;
+        holds(&p);
+    }
+}
+
+/* The numbers of A are those of row and column, so that what is stored is known by hand: rows of zeros, of NaN, with an infinity, of one
+   size, and of numbers so small that their scale is held at 2^-126. */
+static void rows_of_zeros_nan_and_infinity_have_the_scale_one(void) {
+    enum { M = 6, N = 130 };
+    static double a[M], b[N];
+    int power, i, j;
+    for (power = 0; power < 2; power++) {
+        problem p = finding(&f32_to_e4m3, M, N, 1, GEMMEPI_NONE, GEMMEPI_SCALE_VECTOR_128);
+        double *scales, *d;
+        run r;
+        for (j = 0; j < N; j++)
+            b[j] = j == 0 ? 2 : 1;
+        a[0] = 0, a[1] = NAN, a[2] = INFINITY, a[3] = 224, a[4] = 1e-38, a[5] = -3;
+        p.given[T_A] = a, p.given[T_B] = b;
+        p.desc.flags |= power ? GEMMEPI_POWER_OF_TWO_SCALE : 0;
+        CHECK(problem_holds_run(here, &p, NULL, &r), "see above");
+        scales = run_values(&r, T_FOUND_SCALE), d = run_values(&r, T_D);
+        for (i = 0; i < 3; i++)
+            CHECK(scales[i] == 1 && scales[M + i] == 1, "row %d has the scales %g and %g", i, scales[i],
+                  scales[M + i]);
+        CHECK(scales[3] == 1 && scales[M + 3] == 0.5, "%g and %g", scales[3], scales[M + 3]);
+        CHECK(scales[4] == ldexp(1, -126), "%g", scales[4]);
+        CHECK(scales[5] == (power ? 1.0 / 64 : (double)(6.0f / 448)), "%g", scales[5]);
+        CHECK(d[0] == 0 && isnan(d[N]) && d[2 * N] == 448 && d[3 * N] == 448 && d[3 * N + 128] == 448,
+              "%g %g %g %g %g", d[0], d[N], d[2 * N], d[3 * N], d[3 * N + 128]);
+        CHECK(d[5 * N] == (power ? -384 : -448), "%g", d[5 * N]);
+        free(scales), free(d), run_free(&r);
+    }
+}
+
+static void fill_chain(double *to, int count, uint64_t seed) {
+    int i;
+    for (i = 0; i < count; i++)
+        to[i] = oracle_round(GEMMEPI_BF16, random_normal(random_hash(seed + (uint64_t)i)));
+}
+
+/* Worked out in double from the operands, it is off by the rounding of D alone: 2^-4 of each term at most. */
+static void a_product_takes_what_another_has_found(void) {
+    enum { M = 150, K = 64, N = 384, L = 48 };
+    static double x[M * K], w[K * N], second[N * L];
+    static uint16_t bits_x[M * K], bits_w[K * N], bits_second[N * L];
+    static float result[M * L];
+    static double hidden[M * N];
+    int mode, i, j, l;
+    fill_chain(x, M * K, 1), fill_chain(w, K * N, 1 << 20), fill_chain(second, N * L, 1 << 24);
+    for (i = 0; i < M * K; i++)
+        oracle_encode(GEMMEPI_BF16, &bits_x[i], x[i]);
+    for (i = 0; i < K * N; i++)
+        oracle_encode(GEMMEPI_BF16, &bits_w[i], w[i]);
+    for (i = 0; i < N * L; i++)
+        oracle_encode(GEMMEPI_BF16, &bits_second[i], second[i]);
+    for (i = 0; i < M; i++)
+        for (j = 0; j < N; j++) {
+            double sum = 0;
+            for (l = 0; l < K; l++)
+                sum += x[i * K + l] * w[l * N + j];
+            hidden[i * N + j] = sum > 0 ? sum : 0;
+        }
+    for (mode = GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
+        gemmepi_context *context = here->context;
+        gemmepi_matmul_desc first = {0}, next = {0};
+        gemmepi_matmul_args args = {0};
+        void *device[5];
+        const void *from[3] = {bits_x, bits_w, bits_second};
+        size_t sizes[5] = {sizeof bits_x, sizeof bits_w, sizeof bits_second, M * N, M * 3 * sizeof(float)};
+        void *out;
+        double worst = 0;
+        for (i = 0; i < 5; i++) {
+            CHECK(gemmepi_alloc(context, sizes[i], &device[i]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            if (i < 3)
+                CHECK(gemmepi_upload(context, device[i], from[i], sizes[i], here->stream) == GEMMEPI_OK, "%s",
+                      gemmepi_last_error());
+        }
+        CHECK(gemmepi_alloc(context, sizeof result, &out) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        first.m = M, first.n = N, first.k = K, first.a.dtype = GEMMEPI_BF16, first.d.dtype = GEMMEPI_E4M3;
+        first.epilogue = GEMMEPI_RELU, first.flags = GEMMEPI_FIND_SCALE_D;
+        first.d.scale.mode = (gemmepi_scale_mode)mode;
+        args.a = device[0], args.b = device[1], args.d = device[3], args.found_scale_d = (float *)device[4];
+        CHECK(gemmepi_matmul(context, &first, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        memset(&args, 0, sizeof args);
+        next.m = M, next.n = L, next.k = N, next.a.dtype = GEMMEPI_E4M3, next.b.dtype = GEMMEPI_BF16;
+        next.d.dtype = GEMMEPI_F32, next.a.scale.mode = (gemmepi_scale_mode)mode;
+        args.a = device[3], args.scale_a = (const float *)device[4], args.b = device[2], args.d = out;
+        CHECK(gemmepi_matmul(context, &next, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_download(context, result, out, sizeof result, here->stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        for (i = 0; i < M; i++)
+            for (j = 0; j < L; j++) {
+                double sum = 0, terms = 0;
+                for (l = 0; l < N; l++) {
+                    sum += hidden[i * N + l] * second[l * L + j];
+                    terms += fabs(hidden[i * N + l] * second[l * L + j]);
+                }
+                worst = fmax(worst, fabs(sum - (double)result[i * L + j]) / terms);
+            }
+        CHECK(worst < 1.0 / 16 && worst > 1e-4, "mode %d: off by %g of the terms", mode, worst);
+        for (i = 0; i < 5; i++)
+            gemmepi_free(context, device[i]);
+        gemmepi_free(context, out);
+    }
+}
+
+static void run_all(void) {
+    RUN(every_mode_holds_at_every_width);
+    RUN(modes_hold_with_every_epilogue);
+    RUN(modes_hold_in_every_layout_and_batch);
+    RUN(kernels_of_whole_tiles_hold);
+    if (has_all_routes)
+        RUN(invariant_rows_hold);
+    RUN(rows_of_zeros_nan_and_infinity_have_the_scale_one);
+    RUN(a_product_takes_what_another_has_found);
+}
+
+/* On a GPU by each route that finds scales. */
+int main(void) {
+    test_device devices[TEST_MOST_DEVICES];
+    int count = test_devices_open_with_routes(devices), i;
+    for (i = 0; i < count; i++) {
+        here = devices + i;
+        has_all_routes = strstr(here->name, "fused") == NULL;
+        printf("on %s:\n", here->name);
+        run_all();
+        test_device_close(here);
+    }
+    return test_finish() || count == 0;
+}
