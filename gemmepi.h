@@ -8117,6 +8117,12 @@ static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
   return problem->n / gemmepi__halves_in(problem);
 }
 
+/* Whether both operands are of fp8: what tensor cores multiply then has a wider bound, see the manual. */
+static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
+  return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
+     gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+}
+
 static int gemmepi__is_invariant(const gemmepi__problem *problem) {
   return (problem->flags & GEMMEPI_BATCH_INVARIANT) != 0;
 }
@@ -11039,6 +11045,7 @@ typedef struct gemmepi__cu_launch_config {
   X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
   X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
   X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0) \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6) \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7) \
   X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9) \
@@ -13436,14 +13443,14 @@ static const gemmepi__source gemmepi__sources[] = {
 {"epilogue.cuh",
 {
 "#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const Beside*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nstate.beside=beside;\n#endif\n"
-"state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
+"state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(COLUMNS_SCALED){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
 "DEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column_of_half<HALVES_SAVED>(p,column,half)),valid);\n}\n}\n}\n\n\ntemplate<int Number,class State>\nDEVICE Acc extra_of_row(const State&state,long long item,long long row,int valid){\nif constexpr(has_extra(Number)){\n"
-"const gemmepi__kernel_matrix&x=state.beside[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST&& !GEMMEPI_FORMULA){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\n"
-"else if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\n",
-"store_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\n"
-"memcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,IN_GROUPS?column_of_half<HALVES_IN>(p,column,half):column+half*p.n,valid,\nv[half]);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n#else\n"
-"Acc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column_of_half<HALVES_OUT>(p,column,half),valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n#endif\n}\n\n\n"
-"DEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,\ncolumn_of_half<HALVES_OUT>(p,column,half),valid,v[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column_of_half<HALVES_OUT>(p,column,half),valid,\nv[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+"const gemmepi__kernel_matrix&x=state.beside[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=COLUMNS_SCALED?Acc(1):state.alpha;\nif(ROWS_SCALED)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !BIAS_FIRST&& !GEMMEPI_FORMULA){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\n"
+"store_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\n",
+"store<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\ntemplate<bool IsNear>\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\n"
+"gate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate<IsNear>((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\ntemplate<bool IsNear=false>\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,IN_GROUPS?column_of_half<HALVES_IN>(p,column,half):column+half*p.n,valid,\nv[half]);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n#else\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n"
+"finish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative<IsNear>(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column_of_half<HALVES_OUT>(p,column,half),valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n#endif\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\n"
+"long long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,\ncolumn_of_half<HALVES_OUT>(p,column,half),valid,v[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column_of_half<HALVES_OUT>(p,column,half),valid,\nv[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
 "#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n"
@@ -13451,9 +13458,9 @@ static const gemmepi__source gemmepi__sources[] = {
 "__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\nDEVICE void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first+column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT+half)*p.n+first+column()]=of_column;\n}\n}\n};\n"}},
 {"epilogue_formula.cuh",
 {
-"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\n"
-"HAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\nDEVICE void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\nDEVICE Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\nDEVICE void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\n"
-"v[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\ntemplate<bool IsNear>\nDEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\nv[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
+"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=COLUMNS_SCALED;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:ROWS_SCALED?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\nHAS_BIAS&& !BIAS_FIRST&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n"
+"DEVICE void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\nDEVICE Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\nDEVICE void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\nv[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\n"
+"template<bool IsNear>\nDEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(IsNear)\nv[0][i]*=near_derivative<ACTIVATION>(saved[0][i]);\nelse\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
 {"epilogue_fragment.cuh",
 {
 "#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\ntemplate<int Halves>DEVICE long long column_of_half(const gemmepi__epilogue_params&p,long long column,int half){\nif constexpr(IN_GROUPS&&Halves>1)\nreturn column+(long long)((u32)column/HALF_GROUP +half)*HALF_GROUP;\nelse\nreturn column+half*p.n;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\n"
@@ -13485,11 +13492,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_FORMULA\n#define GEMMEPI_FORMULA 0\n#define GEMMEPI_FORMULA_ROLLS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n"
 "#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_BIAS_FIRST\n#define GEMMEPI_BIAS_FIRST 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0,BIAS_FIRST=HAS_BIAS&&GEMMEPI_BIAS_FIRST;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\n"
-"constexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\n"
-"constexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gemmepi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gemmepi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n#if GEMMEPI_FORMULA\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n\n\n"
-"constexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\n",
-"template<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\n"
-"int mask_place;\n};\n"}},
+"constexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\n\nconstexpr bool ROWS_SCALED=GEMMEPI_SCALE_A==SCALE_OUTER&& !SPREAD,COLUMNS_SCALED=GEMMEPI_SCALE_B==SCALE_OUTER&& !SPREAD;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\n"
+"constexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gemmepi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gemmepi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n#if GEMMEPI_FORMULA\n"
+"#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n\n\n",
+"constexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\n"
+"u32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
@@ -13547,8 +13554,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "sum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x+half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n"}},
 {"transpose.cu",
 {
-"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS,AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE +1];\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nint rows_left=p.rows-row<TILE?(int)(p.rows-row):TILE;\nint columns_left=p.columns-column<TILE?(int)(p.columns-column):TILE;\nafter_launches_before();\n"
-"const u32*x=(const u32*)p.x.data+item*p.x.stride +row*p.x.ld+column;\nu32*out=(u32*)p.out.data+item*p.out.stride +column*p.out.ld+row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<rows_left&&lane<columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<columns_left&&lane<rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n"}},
+"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gemmepi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\n#if GEMMEPI_ELEMENT == 4\n"
+"constexpr int AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE +1];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nafter_launches_before();\nconst u32*x=(const u32*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column;\nu32*out=(u32*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<of.rows_left&&lane<of.columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<of.columns_left&&lane<of.rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n#else\nconstexpr int WORDS=TILE/4,AT_ONCE=THREADS/WORDS,TIMES=WORDS/AT_ONCE;\n"
+"static_assert(WORDS==32,\"a warp has a line\");\n\n\nDEVICE u32 read_four(const u8*from,int left){\nu32 four=0;\nif(GEMMEPI_ALIGNED&&left>=4)\nreturn*reinterpret_cast<const u32*>(from);\n#pragma unroll\nfor(int i=0;i<4;i++)\nif(i<left)\nfour|=(u32)from[i]<<i*8;\nreturn four;\n}\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE*WORDS];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%WORDS,line=threadIdx.x/WORDS;\nafter_launches_before();\n"
+"const u8*x=(const u8*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column+lane*4;\nu8*out=(u8*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row+lane*4;\nu32 words[TIMES][4];\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=(line +i/4*AT_ONCE)*4+i%4;\nwords[i/4][i%4]=at<of.rows_left?read_four(x+at*p.x.ld,of.columns_left-lane*4):0;\n}\n#pragma unroll\nfor(int i=0;i<TIMES;i++){\nturn(words[i]);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsquare[(lane*4+j)*WORDS+((line +i*AT_ONCE)^ lane)]=words[i][j];\n}\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=line +i*AT_ONCE;\nif(at<of.columns_left&&lane*4<of.rows_left)\n*reinterpret_cast<u32*>(out+at*p.out.ld)=square[at*WORDS+(lane ^ at/4)];\n}\n}\n#endif\n"}},
 {"types.cuh",
 {
 "#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n"
@@ -13704,12 +13713,12 @@ static const gemmepi__source gemmepi__sources[] = {
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
 {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\n"
-"store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 32\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\nif(HAS_SCALES&&threadIdx.x>=WARPGROUP -32)\nbring_scales(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\n"
+"cluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"sm90/barriers.cuh",
 {
-"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 26\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
-"asm volatile(\"bar.sync %0, %1;\" ::\"r\"(4+warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\nDEVICE void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP +SUMMERS*32): \"memory\");\n}\n"}},
+"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 27\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1+HAS_SCALES);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"
+"DEVICE void warpgroup_meets(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(4+warpgroup),\"n\"(WARPGROUP): \"memory\");\n}\n\nDEVICE void both_meet(){\nasm volatile(\"bar.sync 6, %0;\\nbar.sync 6, %0;\" ::\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void meet_summers(){\nasm volatile(\"bar.sync 7, %0;\\nbar.sync 7, %0;\" ::\"n\"(WARPGROUP +SUMMERS*32): \"memory\");\n}\n"}},
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\nDEVICE void drop_first_box(float(&sums)[TILE_N/2]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\n"
@@ -13739,11 +13748,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {"sm90/consume.cuh",
 {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,strip;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Strips>\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Strips][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\n"
-"if(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\nload_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<Strips;strip++){\nSums_of_box box=sums_of_box(sums[strip],rolls?0:i);\nNext_box next={strip +1<Strips||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<Strips?strip +1:0)*64,\nstrip +1<Strips?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+strip*64,rows.strip +strip,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.strip,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\n"
-"DEVICE void strip_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint strip=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+strip*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[STRIPS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,strip,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\n"
-"store_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=PARTS>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\n"
-"Tile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint row=tile.m*TILE_M+first_strip*64+(int)(thread/32)*16;\n",
-"Masks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"if(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\nload_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<Strips;strip++){\nSums_of_box box=sums_of_box(sums[strip],rolls?0:i);\nNext_box next={strip +1<Strips||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<Strips?strip +1:0)*64,\nstrip +1<Strips?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+strip*64,rows.strip +strip,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.strip,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n#if !GEMMEPI_PROMOTES\n\n"
+"DEVICE void strip_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint strip=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+strip*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[STRIPS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nmultiply_by_factors(p,tile,row,kept[0]);\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,strip,masks,columns},following,kept);\n"
+"if(HAS_BGRAD){\nboth_meet();\nstore_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n#endif\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=PARTS>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\n"
+"for(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\n",
+"begin_sums(bias,sums);\nint row=tile.m*TILE_M+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nadd_up_tile(shared,mine,sums);\nif(!PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\n#pragma unroll\nfor(int strip=0;strip<(HAS_FACTORS?STRIPS:0);strip++)\nmultiply_by_factors(p,tile,row+strip*64,sums[strip]);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\n#if !GEMMEPI_PROMOTES\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\n#endif\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
@@ -13756,17 +13765,20 @@ static const gemmepi__source gemmepi__sources[] = {
 "return __shfl_sync(0xffffffffu,word,strip*16+half*8+(int)threadIdx.x%32/4);\n}\n"}},
 {"sm90/multiply.cuh",
 {
-"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/parked.cuh\"\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_strip;\nint blocks;\nPipeline pipeline;\n};\n\n\nDEVICE void multiply_strip(u64 a,u64 b,int step,int strip,int adds,float(&sums)[STRIPS][TILE_N/2]){\nmultiply(sums[strip],a+strip*(LINES_64>>4)+step*STEP<A_ROWS>,b+step*STEP<B_ROWS>,\nstep>0||BIAS_FIRST?1:adds);\n}\n\n\nDEVICE void add_up(const Shared&shared,Pipeline&pipeline,int first_strip,int blocks,\nfloat(&sums)[STRIPS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_strip*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nmultiply_strip(a,b,step,strip,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\n"
-"pipeline.release(last,adds);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\nDEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,float(&sums)[STRIPS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\nadd_up(shared,mine.pipeline,mine.first_strip,mine.blocks,sums);\nif(PING_PONG)\nturn_give(1-mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nsums_are_there(sums[strip]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\nmine.pipeline.skip(mine.blocks);\n}\n\n\n\n\n\nconstexpr int LAST_BLOCKS=STAGES-(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||LAST_BLOCKS>0,\"the stages have room\");\n\n\n\nDEVICE void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nDEVICE void add_up_in_turn(const Shared&shared,Pipeline&pipeline,u32 adds,float(&sums)[STRIPS][TILE_N/2]){\nconst Pipeline first=pipeline;\n#pragma unroll\n"
-"for(int strip=0;strip<STRIPS;strip++){\nu32 add=adds;\npipeline=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared.a(pipeline.stage)),b=descriptor(shared.b(pipeline.stage));\nif(strip==0)\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply_strip(a,b,step,strip,add,sums);\nadd=1;\npipeline.advance();\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\nDEVICE void add_up_last(const Shared&shared,Warpgroup&mine,float(&sums)[STRIPS][TILE_N/2],\nfloat(&kept)[TILE_N/2]){\nPipeline&pipeline=mine.pipeline;\nint blocks=mine.blocks,in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\nturn_wait(mine.which);\nif(in_turn<blocks)\nadd_up(shared,pipeline,0,blocks-in_turn,sums);\nif(in_turn)\nadd_up_in_turn(shared,pipeline,in_turn<blocks,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets(mine.which);\n"
-"park(parked_in(shared.a(0),pipeline.stage),mine.thread,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[STRIPS-1]);\nmemcpy(kept,sums[STRIPS-1],sizeof kept);\n}\n"}},
+"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/parked.cuh\"\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/scales.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_strip;\nint blocks;\nPipeline pipeline;\n};\n\n#if GEMMEPI_PROMOTES\n\n\nDEVICE void add_up(const Shared&shared,Pipeline&pipeline,int first_strip,int blocks,u32 thread,\nfloat(&sums)[STRIPS][TILE_N/2]){\nfloat partial[COLUMNS/2];\nu32 row=first_strip*64+thread/32*16+thread%32/4;\n#pragma unroll\nfor(int i=0;i<(__CUDACC_VER_MAJOR__<13?COLUMNS/2:0);i++)\npartial[i]=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_strip*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nconst Stage_scales scales=read_scales(shared,pipeline.stage,row);\n#pragma unroll\nfor(int column=0;column<TILE_N;column+=COLUMNS){\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n"
+"multiply(partial,a+step*STEP<true>,b+column*(LINE>>4)+step*STEP<true>,step>0);\nmultiply_commit();\nmultiply_wait<0>();\nsums_are_there(partial);\nbool reads_scales=VARIES_B&& !IS_UNIFORM;\nif(!reads_scales&&column+COLUMNS==TILE_N)\npipeline.release(pipeline.stage);\npromote(shared,pipeline.stage,column,scales,partial,sums[0]);\nif(reads_scales&&column+COLUMNS==TILE_N)\npipeline.release(pipeline.stage);\n}\npipeline.advance();\n}while(--blocks);\n}\nDEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,float(&sums)[STRIPS][TILE_N/2]){\nadd_up(shared,mine.pipeline,mine.first_strip,mine.blocks,mine.thread,sums);\n}\n#else\n\nDEVICE void multiply_strip(u64 a,u64 b,int step,int strip,int adds,float(&sums)[STRIPS][TILE_N/2]){\nmultiply(sums[strip],a+strip*(LINES_64>>4)+step*STEP<A_ROWS>,b+step*STEP<B_ROWS>,\nstep>0||BIAS_FIRST?1:adds);\n}\n\n\nDEVICE void add_up(const Shared&shared,Pipeline&pipeline,int first_strip,int blocks,\nfloat(&sums)[STRIPS][TILE_N/2]){\nu32 last=0,adds=0;\n"
+"#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_strip*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nmultiply_strip(a,b,step,strip,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\npipeline.release(last,adds);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\nDEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,float(&sums)[STRIPS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\nadd_up(shared,mine.pipeline,mine.first_strip,mine.blocks,sums);\nif(PING_PONG)\nturn_give(1-mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nsums_are_there(sums[strip]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\nmine.pipeline.skip(mine.blocks);\n}\n#endif\n\n\n\n#if !GEMMEPI_PROMOTES\n\n\n\n"
+"constexpr int LAST_BLOCKS=STAGES-(int)PARKED_STAGES;\nstatic_assert(!SHARES_LAST||LAST_BLOCKS>0,\"the stages have room\");\n\n\n\nDEVICE void stages_are_left(int blocks){\nif(blocks<STAGES)\nboth_meet();\n}\n\n\n\nDEVICE void add_up_in_turn(const Shared&shared,Pipeline&pipeline,u32 adds,float(&sums)[STRIPS][TILE_N/2]){\nconst Pipeline first=pipeline;\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nu32 add=adds;\npipeline=first;\n#pragma unroll\nfor(int block=0;block<LAST_BLOCKS;block++){\nu64 a=descriptor(shared.a(pipeline.stage)),b=descriptor(shared.b(pipeline.stage));\nif(strip==0)\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply_strip(a,b,step,strip,add,sums);\nadd=1;\npipeline.advance();\n}\nmultiply_commit();\n}\nmultiply_wait<1>();\n}\n\n\nDEVICE void add_up_last(const Shared&shared,Warpgroup&mine,float(&sums)[STRIPS][TILE_N/2],\nfloat(&kept)[TILE_N/2]){\nPipeline&pipeline=mine.pipeline;\n"
+"int blocks=mine.blocks,in_turn=blocks<LAST_BLOCKS?0:LAST_BLOCKS;\n",
+"turn_wait(mine.which);\nif(in_turn<blocks)\nadd_up(shared,pipeline,0,blocks-in_turn,sums);\nif(in_turn)\nadd_up_in_turn(shared,pipeline,in_turn<blocks,sums);\nelse\nmultiply_wait<0>();\nsums_are_there(sums[0]);\nif(SUMMED)\nmeet_summers();\nstages_are_left(blocks);\nwarpgroup_meets(mine.which);\npark(parked_in(shared.a(0),pipeline.stage),mine.thread,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[STRIPS-1]);\nmemcpy(kept,sums[STRIPS-1],sizeof kept);\n}\n#endif\n"}},
 {"sm90/options.cuh",
 {
-"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS 1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\n"
-"constexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,PARTS=GEMMEPI_PARTS;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*PARTS;\nconstexpr int STRIPS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\n\nconstexpr bool SIDE_BY_SIDE=IN_GROUPS&&HALF_GROUP==GROUP&&HALVES_IN>1;\nconstexpr int SPANS=SIDE_BY_SIDE?1:HALVES_IN,SPAN=TILE_N/SPANS;\nstatic_assert(!IN_GROUPS||HALF_GROUP==GROUP||HALF_GROUP%64==0,\"B is loaded 64 columns at a time, or some that divide them\");\nstatic_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\n"
-"constexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\n"
-"constexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&STRIPS==2;\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&&SHARES_LAST==PING_PONG&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n"
-"!SUMMED&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||\n",
+"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n#ifndef GEMMEPI_UNIFORM\n#define GEMMEPI_UNIFORM 0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS 1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n"
+"#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,PARTS=GEMMEPI_PARTS;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*PARTS;\nconstexpr int STRIPS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\n\nconstexpr bool SIDE_BY_SIDE=IN_GROUPS&&HALF_GROUP==GROUP&&HALVES_IN>1;\nconstexpr int SPANS=SIDE_BY_SIDE?1:HALVES_IN,SPAN=TILE_N/SPANS;\n"
+"static_assert(!IN_GROUPS||HALF_GROUP==GROUP||HALF_GROUP%64==0,\"B is loaded 64 columns at a time, or some that divide them\");\nstatic_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B;\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
+"constexpr int A_SCALES=VARIES_A?TILE_M:0,B_SCALES= !VARIES_B?0:IS_UNIFORM?TILE_N/64:TILE_N;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_SCALES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\nconstexpr bool HAS_FACTORS=GEMMEPI_SCALE_A==SCALE_OUTER||GEMMEPI_SCALE_B==SCALE_OUTER;\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\n"
+"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\n",
+"constexpr bool AHEAD= !BIAS_FIRST&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&STRIPS==2;\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&&SHARES_LAST==PING_PONG&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||\n"
 "(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parked.cuh",
 {
@@ -13792,6 +13804,14 @@ static const gemmepi__source gemmepi__sources[] = {
 "\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\n"
 "template<int Left>DEVICE void wait_for_stores(){\n",
 "asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
+{"sm90/scales.cuh",
+{
+"#line 1 \"src/kernels/sm90/scales.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\n\nconstexpr int A_ROUNDS=(A_SCALES+31)/32,B_ROUNDS=(B_SCALES+31)/32;\n\n\nstruct Scale_block{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_block scale_block(const gemmepi__kernel_scale&scale,u32 item,int extent,int k,int block){\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,0,extent,k);\nreturn{line.at+block*line.step,line.step};\n}\n\ntemplate<int Mode>DEVICE int scale_place(int outer,int extent,int k){\nint there=outer<extent?outer:extent-1;\nreturn Mode==SCALE_VECTOR_128?there:there/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4);\n}\n\ntemplate<int Count,int Rounds>\nDEVICE void put_scales(u32 to,const float(&scales)[Rounds]){\nu32 lane=threadIdx.x%32;\n#pragma unroll\nfor(int i=0;i<Rounds;i++)\nif(Count%32==0||i*32+lane<(u32)Count)\n"
+"asm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(to+(i*32+lane)*4),\"f\"(scales[i]): \"memory\");\n}\n\n\nDEVICE void bring_scales(const gemmepi__sm90_params&params,const Shared&shared,const Work&work){\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst int rows=(int)p.m,columns=(int)p.n*HALVES_IN;\nPipeline pipeline=Pipeline::of_loader(shared);\n#pragma unroll 1\nfor(u32 t=work.first;t<params.tiles;t+=work.step){\nconst Tile tile=tile_of(params,t,work.rank);\nint block=begin_of_k(params,work.rank);\nScale_block a=scale_block<GEMMEPI_SCALE_A>(p.scale_a,tile.item,rows,params.k,block);\nScale_block b=scale_block<GEMMEPI_SCALE_B>(p.scale_b,tile.item,columns,params.k,block);\n#pragma unroll 1\nfor(;block<end_of_k(params,work.rank);block++){\nfloat of_a[A_ROUNDS?A_ROUNDS:1],of_b[B_ROUNDS?B_ROUNDS:1];\nint lane=(int)threadIdx.x%32;\nasm volatile(\"\" : \"+r\"(lane));\n#pragma unroll\nfor(int i=0;i<A_ROUNDS;i++)\n"
+"of_a[i]=a.at[scale_place<GEMMEPI_SCALE_A>(tile.m*TILE_M+i*32+lane,rows,params.k)];\n#pragma unroll\nfor(int i=0;i<B_ROUNDS;i++){\nint nth=i*32+lane,line=nth<B_SCALES?IS_UNIFORM?nth*64:nth:0;\nof_b[i]=b.at[scale_place<GEMMEPI_SCALE_B>(column_of(params,tile,line),columns,params.k)];\n}\npipeline.wait_empty();\nif constexpr(A_SCALES>0)\nput_scales<A_SCALES>(shared.scale_a(pipeline.stage,0),of_a);\nif constexpr(B_SCALES>0)\nput_scales<B_SCALES>(shared.scale_b(pipeline.stage,0),of_b);\n__syncwarp();\nif(lane==0)\nbarrier_arrive_here(shared.full(pipeline.stage));\npipeline.advance();\na.at+=a.step;\nb.at+=b.step;\n}\n}\n}\n\n\n\n\nstruct Stage_scales{\nfloat rows[2],units[B_SCALES&&IS_UNIFORM?B_SCALES:1];\n};\nDEVICE float read_scale(u32 from){\nfloat scale;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(scale): \"r\"(from): \"memory\");\nreturn scale;\n}\n\nDEVICE Stage_scales read_scales(const Shared&shared,u32 stage,u32 row){\nStage_scales scales={{1,1},{1}};\n#pragma unroll\n"
+"for(int i=0;i<(VARIES_A?2:0);i++)\nscales.rows[i]=read_scale(shared.scale_a(stage,row+i*8));\n#pragma unroll\nfor(int i=0;i<(IS_UNIFORM?B_SCALES:0);i++)\nscales.units[i]=read_scale(shared.scale_b(stage,i));\nreturn scales;\n}\n\n\nDEVICE void promote(const Shared&shared,u32 stage,int first,const Stage_scales&scales,\nconst float(&partial)[COLUMNS/2],float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<COLUMNS/2;i+=4){\nfloat of_columns[2]={1,1};\nif(VARIES_B&& !IS_UNIFORM)\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\"\n: \"=f\"(of_columns[0]),\"=f\"(of_columns[1])\n: \"r\"(shared.scale_b(stage,first+i*2+threadIdx.x%4*2))\n: \"memory\");\n#pragma unroll\nfor(int j=0;j<4;j++){\nfloat x=partial[i+j],row=scales.rows[j/2];\nif(VARIES_B&&IS_UNIFORM)\nrow*=scales.units[(first+i*2)/64];\nif(VARIES_B&& !IS_UNIFORM)\nx*=of_columns[j%2];\nfloat&sum=sums[first/2+i+j];\nsum=HAS_SCALES?fmaf(x,row,sum):sum+x;\n}\n}\n}\n\n\n\n"
+"template<bool OfA>DEVICE float factor_of(const gemmepi__sm90_params&params,u32 item,int at){\nconst gemmepi__epilogue_params&p=params.epilogue;\n",
+"const gemmepi__kernel_scale&scale=OfA?p.scale_a:p.scale_b;\nint end=OfA?(int)p.m:(int)p.n*HALVES_IN;\nreturn scale.data[item*scale.stride +(at<end?at:end-1)];\n}\n\nDEVICE void multiply_by_factors(const gemmepi__sm90_params&p,const Tile&tile,int row,float(&sums)[TILE_N/2]){\nif constexpr(HAS_FACTORS){\nfloat rows[2]={1,1},columns[2]={1,1};\n#pragma unroll\nfor(int i=0;i<2;i++)\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\nrows[i]=factor_of<true>(p,tile.item,row+(int)threadIdx.x%32/4+i*8);\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i+=4){\nif(i%16==0)\nasm volatile(\"\" ::: \"memory\");\n#pragma unroll\nfor(int j=0;j<2;j++)\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\ncolumns[j]=factor_of<false>(p,tile.item,column_of(p,tile,i*2+(int)threadIdx.x%4*2+j));\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums[i+j]*=rows[j/2]*columns[j%2];\n}\n}\n}\n"}},
 {"sm90/schedule.cuh",
 {
 "#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows-first<p.band?p.cluster_rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
@@ -13799,9 +13819,9 @@ static const gemmepi__source gemmepi__sources[] = {
 "return(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
 {
-"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\nDEVICE u32 b(u32 stage)const{\n"
-"return first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\nDEVICE u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\nDEVICE u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\n"
-"static_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
+"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 SCALES=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=SCALES+STAGES*SCALE_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\n"
+"DEVICE u32 b(u32 stage)const{\nreturn first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 scale_a(u32 stage,u32 row)const{\nreturn first+SCALES+stage*SCALE_BYTES+row*4;\n}\nDEVICE u32 scale_b(u32 stage,u32 nth)const{\nreturn scale_a(stage,A_SCALES+nth);\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\n"
+"DEVICE u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\nDEVICE u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\nstatic_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
 {"sm90/totals.cuh",
 {
 "#line 1 \"src/kernels/sm90/totals.cuh\"\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\n\n\n\n\n\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\nDEVICE int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across+summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_totals{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\nDEVICE void keep_totals(Slice_totals&totals){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ntotals.before[i]+=totals.at[i];\ntotals.at[i]=0;\n}\n}\n\n\n\nDEVICE u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16+pair:pair%4*2+pair/4%2+pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2+half;\n"
@@ -13813,12 +13833,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "}\n"}},
 {"sm90/wgmma.cuh",
 {
-"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\nDEVICE void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n"
-"\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n"
-"#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x) GEMMEPI_TEXT_OF(x)\n\n\nDEVICE void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\nDEVICE void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\nDEVICE void begin_sums(float(&sums)[STRIPS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<STRIPS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n"
-"DEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\n",
-"constexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n"}},
+"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n#if GEMMEPI_PROMOTES && GEMMEPI_TILE_N > 128\n#define GEMMEPI_COLUMNS 128\n#else\n#define GEMMEPI_COLUMNS GEMMEPI_TILE_N\n#endif\nconstexpr int COLUMNS=GEMMEPI_COLUMNS;\n\n\n\nDEVICE void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\nDEVICE void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n"
+"\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_COLUMNS == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n"
+"#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_COLUMNS == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_COLUMNS == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n"
+"#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT != 2\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#define GEMMEPI_STEP_K \"k8\"\n#elif GEMMEPI_ELEMENT == 1\n#define GEMMEPI_STEP_K \"k32\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x) GEMMEPI_TEXT_OF(x)\n\n\nDEVICE void multiply(float(&sums)[COLUMNS/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_COLUMNS)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERAND_B \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\ntemplate<int Count>DEVICE void sums_are_there(float(&sums)[Count]){\n#pragma unroll\nfor(int i=0;i<Count;i++)\n"
+"asm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\nDEVICE void begin_sums(float(&sums)[STRIPS][TILE_N/2]){\n",
+"if(PROMOTES||__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<STRIPS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n"}},
 #endif
 {NULL, {NULL}}};
 
@@ -20286,11 +20306,13 @@ typedef struct gemmepi__convert {
   size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
 
+/* Lines of elements of a byte are rounded up to 16 bytes. */
 static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
-  return gemmepi__divide_up(view->length, GEMMEPI__RUN) * GEMMEPI__RUN;
+  int run = view->bits == 8 ? 2 * GEMMEPI__RUN : GEMMEPI__RUN;
+  return gemmepi__divide_up(view->length, run) * run;
 }
 
-/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. Where its items overlap it may have
+/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight, or 16 bytes. Where its items overlap it may have
  more bytes than can be counted: INT64_MAX. */
 static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
   gemmepi__view converted = *view;
@@ -20299,7 +20321,7 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
   converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
   converted.alignment = 256;
   converted.scale = 0;
-  converted.ld = gemmepi__converted_ld(view);
+  converted.ld = gemmepi__converted_ld(&converted);
   converted.batch_stride = view->batch_stride ? gemmepi__times(converted.ld, view->lines) : 0;
   converted.bytes = gemmepi__offset(items, gemmepi__offset(view->lines, converted.ld, 0), 0);
   converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
@@ -20345,11 +20367,11 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
     gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
 }
 
-/* To the type that the problem's operands have in common. *view is that of the converted operand. */
+/* To a type that holds all of its values. *view is that of the converted operand. */
 static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-  int operand, gemmepi__view *view, gemmepi__convert *convert) {
+  int operand, int dtype, gemmepi__view *view, gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
-  gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
+  gemmepi_status status = gemmepi__lay_out_convert(problem, operand, dtype, view, convert);
   char prologue[256];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   if (status)
@@ -20374,32 +20396,41 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
   gemmepi__view view;
   gemmepi_status status;
   if (problem->views[operand].bits != 16) /* words are loaded one by one as fast as they can be */
-    return gemmepi__build_convert(context, problem, operand, &view, pack);
+    return gemmepi__build_convert(context, problem, operand, problem->views[operand].dtype, &view, pack);
   status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
   gemmepi__pack_prologue(prologue, sizeof prologue);
   return status ? status
         : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
-static void gemmepi__transpose_prologue(char *data, size_t size) {
-  gemmepi__text text = gemmepi__text_in(data, size);
-  gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", GEMMEPI__TRANSPOSE_TILE,
-    GEMMEPI__CONVERT_THREADS);
+/* Lines and elements of a line that a block copies. */
+static int gemmepi__transpose_tile(int bits) {
+  return bits == 8 ? 2 * GEMMEPI__TRANSPOSE_TILE : GEMMEPI__TRANSPOSE_TILE;
 }
 
-/* Of 32-bit elements, with lines along the other axis. */
+/* aligned: lines of bytes begin at multiples of 4 */
+static void gemmepi__transpose_prologue(int bits, int aligned, char *data, size_t size) {
+  gemmepi__text text = gemmepi__text_in(data, size);
+  gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n",
+    gemmepi__transpose_tile(bits), GEMMEPI__CONVERT_THREADS);
+  if (bits == 8)
+    gemmepi__append(&text, "#define GEMMEPI_ELEMENT 1\n#define GEMMEPI_ALIGNED %d\n", aligned);
+}
+
+/* Of elements of 32 or 8 bits, with lines along the other axis. */
 static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
   int operand, gemmepi__convert *pack) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
-  int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
-    gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
-  char prologue[64];
+  int tile = gemmepi__transpose_tile(from->bits);
+  int64_t blocks =
+    gemmepi__offset(gemmepi__divide_up(from->lines, tile), gemmepi__divide_up(from->length, tile), 0);
+  char prologue[160];
   gemmepi_status status;
   if (blocks >= 0 && from->batch_stride)
     blocks = gemmepi__offset(blocks, problem->batch, 0);
   status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
-  gemmepi__transpose_prologue(prologue, sizeof prologue);
+  gemmepi__transpose_prologue(from->bits, gemmepi__unit_of(problem, from, 0) >= 4, prologue, sizeof prologue);
   return status ? status
         : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose", &pack->launch);
 }
@@ -20439,7 +20470,7 @@ typedef struct gemmepi__candidate {
 #define GEMMEPI__MOST_PARTS 16
 #define GEMMEPI__NEVER      1e300 /* microseconds */
 #define GEMMEPI__MOST_CANDIDATES \
-  16 /* FUSED has engines times three ways to copy the operands; choose.h looks */
+  20 /* FUSED has engines times three ways to copy the operands; choose.h looks */
 
 typedef struct gemmepi__candidates {
   int count;
@@ -20529,7 +20560,7 @@ static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_p
 }
 /* The kernels of our own that have the epilogue inside. To add one: its file, and its row here. */
 
-/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel. It sums operands for bias_grad as
+/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel (sm90_fp8.h has that of fp8). It sums operands for bias_grad as
  they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
  item, which another launch adds up. */
 
@@ -20627,7 +20658,7 @@ typedef struct gemmepi__sm90 {
   gemmepi__sums sums;
 } gemmepi__sm90;
 
-/* >>what may go there */
+/* >>operands */
 
 /* Whether TMA takes a matrix of so many bits an element as it lies. */
 static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
@@ -20644,10 +20675,46 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 }
 
 /* What the kernels multiply. */
-static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
-  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n", problem->common == GEMMEPI_F16   ? "f16"
-    : problem->common == GEMMEPI_F32 ? "tf32" : "bf16", (int)problem->views[GEMMEPI__A].bits / 8);
+static const char *gemmepi__multiplied_type(const gemmepi__problem *problem, int operand) {
+  int dtype = problem->views[operand].dtype;
+  return dtype == GEMMEPI_E4M3  ? "e4m3"
+     : dtype == GEMMEPI_E5M2 ? "e5m2"
+     : dtype == GEMMEPI_F16  ? "f16"
+     : dtype == GEMMEPI_F32  ? "tf32"
+        : "bf16";
 }
+
+static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
+  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
+    gemmepi__multiplied_type(problem, GEMMEPI__A), (int)problem->views[GEMMEPI__A].bits / 8);
+  if (problem->views[GEMMEPI__A].dtype != problem->views[GEMMEPI__B].dtype)
+    gemmepi__append(text, "#define GEMMEPI_OPERAND_B \"%s\"\n", gemmepi__multiplied_type(problem, GEMMEPI__B));
+}
+
+/* >>fp8: sums in F32 beside wgmma's */
+
+/* Whether what wgmma adds up of each 128 of k goes to sums in F32: for the bits that it does not keep, or for scales. */
+static int gemmepi__promotes(const gemmepi__problem *problem) {
+  return gemmepi__is_fp8_product(problem) &&
+     (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) || gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+       gemmepi__scale_varies_along_k(problem, GEMMEPI__B));
+}
+
+/* Whether each 64 columns of a tile of B, from a multiple of 64 on, are of one block of scales. */
+static int gemmepi__scales_are_uniform(const gemmepi__problem *problem) {
+  return problem->views[GEMMEPI__B].scale == GEMMEPI_SCALE_BLOCK_128 &&
+     (gemmepi__halves_in(problem) == 1 || gemmepi__half_columns(problem) % GEMMEPI__SM90_UNIT_N == 0);
+}
+
+/* The scales of a stage that vary along k: a number for each row of A, and each column or unit of columns of B. */
+static unsigned gemmepi__scale_bytes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  unsigned a = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ? (unsigned)shape->tile_m : 0;
+  unsigned columns = (unsigned)shape->tile_n / (gemmepi__scales_are_uniform(problem) ? GEMMEPI__SM90_UNIT_N : 1);
+  unsigned b = gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? columns : 0;
+  return gemmepi__is_fp8_product(problem) ? (a + b + 3) / 4 * 16 : 0;
+}
+
+/* >>what may go there */
 
 /* Stages that all of k fills. */
 static int64_t gemmepi__sm90_steps(const gemmepi__problem *problem) {
@@ -20668,6 +20735,14 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
   return NULL;
 }
 
+/* What keeps TMA from its operands, whatever their type, or NULL. */
+static const char *gemmepi__loads_rule(const gemmepi__problem *problem) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
+    return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+  return gemmepi__extents_rule(problem);
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -20677,11 +20752,9 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return "a and b are not both BF16, both F16 or both F32 with TF32";
   if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
     return "wgmma takes TF32 only where the elements along k lie side by side";
-  if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
-    return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
   if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
     return "TMA takes the second half of b at a multiple of 16 bytes only";
-  return gemmepi__extents_rule(problem);
+  return gemmepi__loads_rule(problem);
 }
 
 /* Why TMA would take A at some m alone, or NULL. */
@@ -20756,11 +20829,11 @@ static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemm
        : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
-/* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
+/* The operand that the kernel sums, 1 A or 2 B. Other than 16 bits, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
 static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-  if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
+  if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || problem->views[GEMMEPI__A].bits != 16 ||
     GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
     (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
     return 0;
@@ -20851,7 +20924,8 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
 }
 
 static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
-  unsigned stage = gemmepi__sm90_stage_bytes(&sm90->shape) + GEMMEPI__SM90_PAIR;
+  unsigned stage = gemmepi__sm90_stage_bytes(&sm90->shape) + gemmepi__scale_bytes(problem, &sm90->shape) +
+        GEMMEPI__SM90_PAIR;
   unsigned boxes = (unsigned)sm90->buffers * gemmepi__staged_matrices(problem, sm90) +
         2 * gemmepi__loaded_matrices(problem, sm90->loaded);
   unsigned divided = sm90->shape.parts > 1 ? GEMMEPI__SM90_PAIR : 0;
@@ -20905,8 +20979,8 @@ static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
  same bits, only such gates do, and take no shape that does not. */
 static int gemmepi__begins_with_bias(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
   uint64_t epilogue = problem->epilogue & GEMMEPI__KERNEL_EPILOGUE;
-  if (!sm90->applied || sm90->shape.parts > 1 || problem->formula)
-    return 0;
+  if (!sm90->applied || sm90->shape.parts > 1 || problem->formula || gemmepi__is_fp8_product(problem))
+    return 0; /* sums of fp8 have no scales yet */
   if (gemmepi__makes_gate_anew(problem) && sm90->shape.tile_n <= 128)
     return 1;
   return !gemmepi__is_invariant(problem) &&
@@ -20945,6 +21019,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
   int64_t steps = gemmepi__sm90_steps(problem);
   if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
     return 0;
+  if (gemmepi__promotes(problem) && (shape->ping_pong || shape->tile_n == 192))
+    return 0; /* beside wgmma's sums, of 128 columns at most */
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
     return 0;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
@@ -21104,12 +21180,13 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   return cycles / megahertz + gemmepi__sums_microseconds(problem);
 }
 
-static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-  const gemmepi__problem *problem, int applied, double *microseconds) {
+/* Of so many shapes, whose first one takes everything. */
+static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__sm90_shape *shapes, size_t count, int applied, double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
   size_t i;
-  for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
-    const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
+  for (i = 0; i < count; i++) {
+    const gemmepi__sm90_shape *shape = &shapes[i];
     double time;
     if (i && (!gemmepi__shape_takes(problem, shape, applied) || gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
@@ -21120,6 +21197,12 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
     }
   }
   return best;
+}
+
+static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
+  const gemmepi__problem *problem, int applied, double *microseconds) {
+  return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes,
+    GEMMEPI__COUNT(gemmepi__sm90_shapes), applied, microseconds);
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. Where one matrix
@@ -21160,6 +21243,8 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
     int dtype, type;
   } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
         {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+        {GEMMEPI_E4M3, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
+        {GEMMEPI_E5M2, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
         {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
   uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
   gemmepi__cu_tensor_map *aligned =
@@ -21257,7 +21342,8 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
 
 static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
   const gemmepi__sm90_shape *shape = &sm90->shape;
-  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem),
+    problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", sm90->stages, shape->ping_pong);
   gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m, shape->cluster_n);
@@ -21279,15 +21365,18 @@ static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__pro
       gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
   gemmepi__append_operands(text, problem);
+  if (gemmepi__promotes(problem))
+    gemmepi__append(text, "#define GEMMEPI_PROMOTES 1\n#define GEMMEPI_UNIFORM %d\n", gemmepi__scales_are_uniform(problem));
 }
 
 static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm90 *sm90) {
-  int dtype = problem->common;
+  int dtype = problem->views[GEMMEPI__A].dtype, of_b = problem->views[GEMMEPI__B].dtype;
   char prologue[2048], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm90_defines(&text, problem, sm90);
-  gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+  gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s",
     dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+    of_b == dtype ? "" : "_", of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name,
     sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
     gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
@@ -21346,13 +21435,11 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 }
 
 /* As a shape that takes it. */
-static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__candidate *candidate, void *built) {
-  const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
-  gemmepi__sm90 *sm90 = (gemmepi__sm90 *)built;
+static gemmepi_status gemmepi__build_as_shape(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__sm90_shape *shape, int applied, gemmepi__sm90 *sm90) {
   gemmepi_status status;
   memset(sm90, 0, sizeof *sm90);
-  gemmepi__cut_up(problem, shape, candidate->applied, sm90);
+  gemmepi__cut_up(problem, shape, applied, sm90);
   gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
   sm90->params.epilogue.row_tiles =
     (unsigned)gemmepi__divide_up(problem->m, shape->ping_pong ? shape->tile_m : shape->tile_m / 2);
@@ -21365,6 +21452,12 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__finish_sums(context, problem, sm90);
   return status;
+}
+
+static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, void *built) {
+  return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_shapes[candidate->shape],
+    candidate->applied, (gemmepi__sm90 *)built);
 }
 
 static void gemmepi__sm90_describe(const void *built, gemmepi__built_details *details) {
@@ -21448,12 +21541,16 @@ static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__
     (int)(gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) - gemmepi__sm90_shapes);
 }
 
-static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__candidate *candidate) {
-  const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
+static double gemmepi__estimate_shape(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, const gemmepi__sm90_shape *shape) {
   int takes = candidate->parts == 1 && gemmepi__shape_takes(problem, shape, candidate->applied) &&
         gemmepi__cluster_blocks(shape) <= context->multiprocessors;
   return takes ? gemmepi__sm90_microseconds(context, problem, shape, candidate->applied) : GEMMEPI__NEVER;
+}
+
+static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_shapes[candidate->shape]);
 }
 
 static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
@@ -21473,6 +21570,89 @@ static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
         GEMMEPI__HAS_SM90 ? gemmepi__sm90_build : NULL,
         gemmepi__sm90_describe,
         gemmepi__sm90_explain,
+        GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
+/* The engine for fp8 on Hopper: E4M3 and E5M2 in any pairing, product and epilogue in the kernel of sm90.h, whose model and builder it
+ shares. wgmma keeps fewer bits of such sums than F32 has: without FAST_ACCUMULATION, and with scales that vary along k, what it adds up
+ of each 128 of k goes to sums in F32, times these scales. Then both warpgroups share a tile, so that one multiplies while the other
+ adds. */
+
+typedef gemmepi__sm90 gemmepi__sm90_fp8;
+
+static const gemmepi__sm90_shape gemmepi__sm90_fp8_shapes[] = {
+  {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
+  {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 128, 0, 1, 1, 1},
+  {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},
+  {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
+  {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1}, {128, 64, 1, 1, 1, 1},
+};
+
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  if (context->arch != 90)
+    return "its kernel is for compute capability 9.0";
+  if (!gemmepi__is_fp8_product(problem))
+    return "a and b are not both E4M3 or E5M2";
+  if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+    return "wgmma takes fp8 only where the elements along k lie side by side";
+  return gemmepi__loads_rule(problem);
+}
+
+/* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not. */
+static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const char *rule = NULL;
+  if (context->arch != 90)
+    return "its kernel for fp8 is for compute capability 9.0";
+  if (gemmepi__is_invariant(problem))
+    rule = gemmepi__fp8_rule(context, problem);
+  if (gemmepi__is_invariant(problem) && !rule)
+    rule = gemmepi__tma_varies(problem);
+  return rule ? rule : gemmepi__extents_rule(problem);
+}
+
+static void gemmepi__sm90_fp8_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__candidate *candidate) {
+  const gemmepi__sm90_shape *shapes = gemmepi__sm90_fp8_shapes;
+  candidate->shape =
+    (int)(gemmepi__choose_shape(context, problem, shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
+      candidate->applied, &candidate->microseconds) - shapes);
+}
+
+static double gemmepi__sm90_fp8_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_fp8_shapes[candidate->shape]);
+}
+
+static void gemmepi__sm90_fp8_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+  *tile_m = gemmepi__sm90_fp8_shapes[candidate->shape].tile_m;
+  *tile_n = gemmepi__sm90_fp8_shapes[candidate->shape].tile_n;
+}
+
+static gemmepi_status gemmepi__sm90_fp8_build(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, void *built) {
+  return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_fp8_shapes[candidate->shape],
+    candidate->applied, (gemmepi__sm90 *)built);
+}
+
+static void gemmepi__sm90_fp8_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+  int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+        gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+  gemmepi__sm90_explain(problem, built, text);
+  if (gemmepi__promotes(problem))
+    gemmepi__append(text, "  sums of each 128 of k go to sums in F32%s\n", varies ? ", times the scales that vary along k" : "");
+}
+
+static const gemmepi__engine gemmepi__sm90_fp8_engine = {"sm90_fp8",
+        GEMMEPI__HAS_SM90,
+        1,
+        gemmepi__fp8_rule,
+        gemmepi__tma_varies,
+        gemmepi__sm90_fp8_choose,
+        GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
+        gemmepi__sm90_fp8_estimate,
+        gemmepi__sm90_fp8_tile,
+        GEMMEPI__HAS_SM90 ? gemmepi__sm90_fp8_build : NULL,
+        gemmepi__sm90_describe,
+        gemmepi__sm90_fp8_explain,
         GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
 /* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
@@ -21528,8 +21708,10 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   if (context->arch < 80)
     return "its kernels are for compute capability 8.0 and later";
+  if (gemmepi__is_fp8_product(problem))
+    return gemmepi__fp8_engines_rule(context, problem);
   if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-    return "a and b are not both BF16, both F16 or both F32";
+    return "a and b are not both BF16, both F16, both F32 or both of fp8";
   return gemmepi__extents_rule(problem);
 }
 
@@ -22157,7 +22339,7 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
         gemmepi__small_explain,
         GEMMEPI__HAS_SM80 ? gemmepi__small_run : NULL};
 
-#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small)
+#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(sm90_fp8)
 
 #define GEMMEPI__BUILT_OF(name)  gemmepi__##name name;
 #define GEMMEPI__ENGINE_OF(name) &gemmepi__##name##_engine,
@@ -22209,12 +22391,6 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
  cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
  H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
 #define GEMMEPI__LT_GELU_MIN_K 512
-
-/* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
-static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
-  return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
-     gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
-}
 
 typedef struct gemmepi__lt_epilogue_row {
   uint64_t epilogue;
@@ -23023,7 +23199,8 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
-      status = gemmepi__build_convert(context, problem, operand, &converted.views[operand], &split->converts[operand]);
+      status = gemmepi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
+        &split->converts[operand]);
   /* the pass still multiplies by the operands' scales */
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     converted.views[operand].scale = problem->views[operand].scale;
@@ -23337,8 +23514,11 @@ typedef struct gemmepi__fused {
 
 static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
   const gemmepi__view *view = &problem->views[operand];
-  return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
+  gemmepi__view packed = pack == GEMMEPI__SIDE_BY_SIDE
+        ? gemmepi__transposed_view(view, problem->batch)
         : gemmepi__converted_view(view, problem->batch, view->dtype);
+  packed.scale = view->scale;
+  return packed;
 }
 
 /* Whether its lines lie along k. */
@@ -23347,7 +23527,7 @@ static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand
 }
 
 /* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
- has to have TF32. Items that overlap would be far larger. */
+ has to have TF32 and fp8. Items that overlap would be far larger. */
 static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
@@ -23405,7 +23585,10 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
   if (gemmepi__is_invariant(problem))
     return 0;
-  return gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+  return gemmepi__chip_of(context->arch)->wgmma > 0 &&
+        (gemmepi__is_tf32(problem) || gemmepi__is_fp8_product(problem))
+       ? 2
+       : 1;
 }
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */
@@ -23611,6 +23794,37 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
   return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
 }
 
+/* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
+static int gemmepi__lt_takes_fp8(const gemmepi__problem *problem) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  return gemmepi__is_side_by_side(problem, GEMMEPI__A) && gemmepi__is_side_by_side(problem, GEMMEPI__B) &&
+     gemmepi__unit_of(problem, a, 0) == 16 && gemmepi__unit_of(problem, b, 0) == 16 &&
+     problem->k % 16 == 0 && problem->n % 16 == 0 &&
+     (a->dtype != GEMMEPI_E5M2 || b->dtype != GEMMEPI_E5M2);
+}
+
+/* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
+static double gemmepi__fp8_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+  gemmepi__problem bare = *problem;
+  double microseconds, copies = 0;
+  int operand, takes = gemmepi__lt_takes_fp8(problem);
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+    gemmepi__view *view = &bare.views[operand];
+    copies += 1 + 3 * (double)view->lines * (double)view->length / 3.5e6;
+    if (!takes) {
+      view->dtype = GEMMEPI_F16;
+      view->bits = 16;
+    }
+    view->scale = 0;
+    view->transposed = operand == GEMMEPI__B;
+    view->ld = gemmepi__divide_up(problem->k, 64) * 64;
+  }
+  bare.epilogue = GEMMEPI_NONE;
+  bare.formula = NULL;
+  gemmepi__choose_shape(context, &bare, gemmepi__sm90_fp8_shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes), 1, &microseconds);
+  return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
+}
+
 /* Microseconds of the shortest product, in a CUDA graph on an H100. What the host takes for it on a stream is
  gemmepi__lt_rank's. */
 #define GEMMEPI__LT_CALL 2.2
@@ -23630,9 +23844,12 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);
   bare.epilogue = GEMMEPI_NONE;
-  least = gemmepi__aligned_microseconds(context, &bare);
+  least = gemmepi__is_fp8_product(problem) ? gemmepi__fp8_microseconds(context, problem)
+        : gemmepi__aligned_microseconds(context, &bare);
   if (least < GEMMEPI__LT_CALL)
     least = GEMMEPI__LT_CALL;
+  if (gemmepi__is_fp8_product(problem))
+    return least;
   if (unit == 16 || gemmepi__is_fma(problem))
     return least;
   if (chip->wgmma > 0)

@@ -57,6 +57,7 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
 
 // >>a block's last tile
 
+#if !GEMMEPI_PROMOTES // then each warpgroup has rows of all tiles
 // The second strip, whose sums this warpgroup has added up, or the first.
 __device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const Shared &shared, Warpgroup &mine,
                                          const Finisher &finisher, const Next_tile &following, bool ends) {
@@ -77,6 +78,7 @@ __device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const S
         both_meet(); // the sums are parked
         read_parked(parked_in(shared.a(0), mine.pipeline.stage), mine.thread, kept[0]);
     }
+    multiply_by_factors(p, tile, row, kept[0]);
     if (HAS_BGRAD)
         warpgroup_meets(mine.which); // before sums are left where stages, or the other strip's sums, were read
     finisher.state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
@@ -87,6 +89,7 @@ __device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const S
     }
     end_epilogue(p.epilogue, finisher.state);
 }
+#endif
 
 // >>all tiles
 
@@ -125,8 +128,14 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         }
         if (AHEAD)
             load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
+        if (PROMOTES) // so that scales are there when the sums are: nobody else multiplies while it waits for them
+            state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
         add_up_tile(shared, mine, sums);
-        state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
+        if (!PROMOTES)
+            state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
+#pragma unroll
+        for (int strip = 0; strip < (HAS_FACTORS ? STRIPS : 0); strip++)
+            multiply_by_factors(p, tile, row + strip * 64, sums[strip]);
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
         else
@@ -136,8 +145,10 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
     }
 
     // The last tile
+#if !GEMMEPI_PROMOTES
     if (SHARES_LAST)
         strip_of_last_tile(p, shared, mine, finisher, {work, tiles - 1, bias}, ends);
+#endif
     if (HAS_OUTPUTS) // shared memory stays until all of it is read
         wait_for_stores<0>();
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "sm90/parked.cuh"
 #include "sm90/pipeline.cuh"
+#include "sm90/scales.cuh"
 #include "sm90/wgmma.cuh"
 
 // One of the two that multiply.
@@ -12,6 +13,44 @@ struct Warpgroup {
     Pipeline pipeline;
 };
 
+#if GEMMEPI_PROMOTES
+// sums = this warpgroup's rows of a tile, which are 0 before: of each stage by way of an instruction's sums, of some columns after others.
+// While these go to the sums, the other warpgroup multiplies. All stages are left.
+__device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int first_strip, int blocks, u32 thread,
+                              float (&sums)[STRIPS][TILE_N / 2]) {
+    float partial[COLUMNS / 2];
+    u32 row = first_strip * 64 + thread / 32 * 16 + thread % 32 / 4;
+#pragma unroll
+    for (int i = 0; i < (__CUDACC_VER_MAJOR__ < 13 ? COLUMNS / 2 : 0); i++) // as begin_sums() says
+        partial[i] = 0;
+#pragma unroll 1
+    do { // there is one at least
+        u64 a = descriptor(shared.a(pipeline.stage) + first_strip * LINES_64), b = descriptor(shared.b(pipeline.stage));
+        pipeline.wait_full();
+        const Stage_scales scales = read_scales(shared, pipeline.stage, row);
+#pragma unroll
+        for (int column = 0; column < TILE_N; column += COLUMNS) {
+            multiply_begin();
+#pragma unroll
+            for (int step = 0; step < STEPS; step++)
+                multiply(partial, a + step * STEP<true>, b + column * (LINE >> 4) + step * STEP<true>, step > 0);
+            multiply_commit();
+            multiply_wait<0>();
+            sums_are_there(partial);
+            bool reads_scales = VARIES_B && !IS_UNIFORM;
+            if (!reads_scales && column + COLUMNS == TILE_N)
+                pipeline.release(pipeline.stage);
+            promote(shared, pipeline.stage, column, scales, partial, sums[0]);
+            if (reads_scales && column + COLUMNS == TILE_N)
+                pipeline.release(pipeline.stage);
+        }
+        pipeline.advance();
+    } while (--blocks);
+}
+__device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float (&sums)[STRIPS][TILE_N / 2]) {
+    add_up(shared, mine.pipeline, mine.first_strip, mine.blocks, mine.thread, sums);
+}
+#else
 // A strip's rows in one of a stage's STEPS of k. adds: in the first step, to what is there; the others always do.
 __device__ inline void multiply_strip(u64 a, u64 b, int step, int strip, int adds, float (&sums)[STRIPS][TILE_N / 2]) {
     multiply(sums[strip], a + strip * (LINES_64 >> 4) + step * STEP<A_ROWS>, b + step * STEP<B_ROWS>,
@@ -56,8 +95,11 @@ __device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, float 
     if (PING_PONG)
         mine.pipeline.skip(mine.blocks);
 }
+#endif
 
 // >>a block's last tile
+
+#if !GEMMEPI_PROMOTES
 
 // Of the last blocks of k, as many as there are stages beside those for the sums, it first adds up all for the first strip, and then
 // for the second: these are behind the other warpgroup's epilogue.
@@ -119,3 +161,4 @@ __device__ inline void add_up_last(const Shared &shared, Warpgroup &mine, float 
     sums_are_there(sums[STRIPS - 1]);
     memcpy(kept, sums[STRIPS - 1], sizeof kept);
 }
+#endif

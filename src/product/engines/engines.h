@@ -3,10 +3,11 @@
 #define GEMMEPI_PRODUCT_ENGINES_ENGINES_H
 
 #include "sm90.h"
+#include "sm90_fp8.h"
 #include "sm80.h"
 #include "small.h"
 
-#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small)
+#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(sm90_fp8)
 
 #define GEMMEPI__BUILT_OF(name)  gemmepi__##name name;
 #define GEMMEPI__ENGINE_OF(name) &gemmepi__##name##_engine,
