@@ -308,14 +308,19 @@ static void decode_group_product(parser &p, const statement &s, op &o) {
         size_t numbers;
     } forms[] = {{"k16.f32.bf16.bf16", multiply_group<bf16_kind>, 4},
                  {"k16.f32.f16.f16", multiply_group<f16_kind>, 4},
-                 {"k8.f32.tf32.tf32", multiply_group<tf32_kind>, 2}};
+                 {"k8.f32.tf32.tf32", multiply_group<tf32_kind>, 2},
+                 {"k32.f32.e4m3.e4m3", multiply_group<e4m3_kind>, 2},
+                 {"k32.f32.e4m3.e5m2", multiply_group<e4m3_kind, e5m2_kind>, 2},
+                 {"k32.f32.e5m2.e4m3", multiply_group<e5m2_kind, e4m3_kind>, 2},
+                 {"k32.f32.e5m2.e5m2", multiply_group<e5m2_kind>, 2}};
+    const size_t count = sizeof forms / sizeof *forms;
     size_t at = s.name.find(".m64n") + 5, form = 0;
     int n = atoi(s.name.c_str() + at);
     at = s.name.find('k', at);
-    while (form < 3 && (at == std::string::npos || s.name.substr(at) != forms[form].form))
+    while (form < count && (at == std::string::npos || s.name.substr(at) != forms[form].form))
         form++;
     take_list(p, o, s.operands.at(0), 4);
-    if (form == 3 || o.count != n / 2 || s.operands.size() != 4 + forms[form].numbers)
+    if (form == count || o.count != n / 2 || s.operands.size() != 4 + forms[form].numbers)
         fail("this form of wgmma is not known");
     o.kind = TOGETHER;
     o.run = forms[form].run;

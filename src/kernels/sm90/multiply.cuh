@@ -37,12 +37,14 @@ __device__ inline void add_up(const Shared &shared, Pipeline &pipeline, int firs
             multiply_commit();
             multiply_wait<0>();
             sums_are_there(partial);
-            bool reads_scales = VARIES_B && !IS_UNIFORM;
-            if (!reads_scales && column + COLUMNS == TILE_N)
+            bool is_last = column + COLUMNS == TILE_N, reads_scales = VARIES_B && !IS_UNIFORM;
+            if (is_last && !reads_scales)
                 pipeline.release(pipeline.stage);
             promote(shared, pipeline.stage, column, scales, partial, sums[0]);
-            if (reads_scales && column + COLUMNS == TILE_N)
+            if (is_last && reads_scales) {
+                __syncwarp();
                 pipeline.release(pipeline.stage);
+            }
         }
         pipeline.advance();
     } while (--blocks);

@@ -439,6 +439,8 @@ static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *b
 
 static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     (void)context;
+    if (gemmepi__is_fp8_product(problem))
+        return "it does not multiply fp8";
     return gemmepi__half_group_rule(problem);
 }
 
