@@ -124,31 +124,32 @@ __device__ inline void promote(const Shared &shared, u32 stage, int first, const
 
 // >>factors of finished sums
 
-template <bool OfA> __device__ inline float factor_of(const gemmepi__sm90_params &params, u32 item, int at) {
-    const gemmepi__epilogue_params &p = params.epilogue;
-    const gemmepi__kernel_scale &scale = OfA ? p.scale_a : p.scale_b;
-    int end = OfA ? (int)p.m : (int)p.n * HALVES_IN;
-    return scale.data[item * scale.stride + (at < end ? at : end - 1)]; // beyond the end anything
-}
-// row: the warp's first of a strip
-__device__ inline void multiply_by_factors(const gemmepi__sm90_params &p, const Tile &tile, int row, float (&sums)[TILE_N / 2]) {
+// row: the warp's first of a strip. What lies beyond the end stays as it is.
+__device__ inline void multiply_by_factors(const gemmepi__sm90_params &params, const Tile &tile, int row, float (&sums)[TILE_N / 2]) {
     if constexpr (HAS_FACTORS) {
+        const gemmepi__epilogue_params &p = params.epilogue;
+        int lane = (int)threadIdx.x % 32, first_row = row + lane / 4, column = lane % 4 * 2;
         float rows[2] = {1, 1}, columns[2] = {1, 1};
+        if constexpr (GEMMEPI_SCALE_A == SCALE_OUTER)
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            if constexpr (GEMMEPI_SCALE_A == SCALE_OUTER)
-                rows[i] = factor_of<true>(p, tile.item, row + (int)threadIdx.x % 32 / 4 + i * 8);
+            for (int i = 0; i < 2; i++)
+                if (first_row + i * 8 < (int)p.m)
+                    rows[i] = p.scale_a.data[tile.item * p.scale_a.stride + first_row + i * 8];
 #pragma unroll
-        for (int i = 0; i < TILE_N / 2; i += 4) {
-            if (i % 16 == 0) // no more at a time than there are registers for
-                asm volatile("" ::: "memory");
+        for (int unit = 0; unit < TILE_N; unit += 64) { // of columns that lie side by side
+            const float *of_unit = p.scale_b.data + tile.item * p.scale_b.stride + column_of(params, tile, unit) + column;
+            int left = span_left(params, tile) - unit % SPAN - column;
+            asm volatile("" : "+l"(of_unit), "+r"(left)::"memory"); // a unit after the other: there are no registers for all
 #pragma unroll
-            for (int j = 0; j < 2; j++)
+            for (int i = 0; i < 32; i += 4) {
                 if constexpr (GEMMEPI_SCALE_B == SCALE_OUTER)
-                    columns[j] = factor_of<false>(p, tile.item, column_of(p, tile, i * 2 + (int)threadIdx.x % 4 * 2 + j));
 #pragma unroll
-            for (int j = 0; j < 4; j++)
-                sums[i + j] *= rows[j / 2] * columns[j % 2];
+                    for (int j = 0; j < 2; j++)
+                        columns[j] = i * 2 + j < left ? of_unit[i * 2 + j] : 1;
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    sums[unit / 2 + i + j] *= rows[j / 2] * columns[j % 2];
+            }
         }
     }
 }

@@ -416,14 +416,26 @@ static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gem
     return shape->parts == 1 && (shape->tile_n <= 128 || !gemmepi__makes_gate_anew(problem));
 }
 
+/* Beside wgmma's sums, of 128 columns at most, there are those in F32. Without these a gate that is made anew has no sums that begin with its
+   bias. What lies at odd places takes more registers. */
+static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    int is_odd = !gemmepi__epilogue_is_aligned(problem), is_wide = shape->tile_n > 128;
+    if (!gemmepi__promotes(problem))
+        return !(gemmepi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
+    if (shape->ping_pong || shape->tile_n == 192)
+        return 0;
+    return !is_wide || !(gemmepi__has(problem, GEMMEPI_BGRAD) ||
+                         (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
+}
+
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
     if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
         return 0;
-    if (gemmepi__promotes(problem) && (shape->ping_pong || shape->tile_n == 192))
-        return 0; /* beside wgmma's sums, of 128 columns at most */
+    if (gemmepi__is_fp8_product(problem) && !gemmepi__fp8_has_registers(problem, shape))
+        return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
