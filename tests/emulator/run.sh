@@ -10,7 +10,7 @@
 . tests/compile/lines.sh
 folder=$(pwd)/build/emulator
 
-# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of that for small products, and random problems on what came before it and after;
+# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of that for small products, fp8 in every pairing and mode of scales, and random problems on what came before it and after;
 # fused SIZES SHAPE KERNELS, fuzz COUNT SEED. NVRTC takes most of the time.
 sample() {
     for shape in 0 2 4 7 9 14; do
@@ -20,6 +20,10 @@ sample() {
         echo "90 gpu/fused 2 $shape 5"
     done
     cat <<'LIST'
+90 gpu/fp8_shapes 1 0 27
+90 gpu/fp8_shapes 1 2 6
+90 gpu/fp8_shapes 1 5 5
+90 gpu/fp8_shapes 1 12 3
 90 gpu/operands
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3
