@@ -156,8 +156,9 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
 static problem draw(const kernel *k, uint64_t seed, int parts) {
     rng r = rng_seeded(seed);
     int exact = rng_one_in(&r, 2);
-    problem p = problem_plain(k->a, draw_size(&r, LARGEST), draw_size(&r, LARGEST), draw_size(&r, LARGEST),
-                              k->epilogue);
+    int most = parts > 1 ? LARGEST / 4 : LARGEST;
+    problem p =
+        problem_plain(k->a, draw_size(&r, most), draw_size(&r, most), draw_size(&r, most), k->epilogue);
     p.seed = seed;
     p.fill = exact ? INTEGERS : (fill)rng_below(&r, 3);
     p.desc.b.dtype = k->b;

@@ -2,7 +2,7 @@
 //
 //   mbarrier          one for             arrivals of a phase              a phase ends when            who waits
 //   full              stage               1, the loader, and its bytes     a stage's tiles have come    warpgroups, summers
-//                                         with HAS_SCALES 1 more           and its scales
+//                                         with HAS_SCALES 32 lanes'        and its scales
 //   empty             stage               TELLERS of each that reads it,   all have read it             the loader
 //                                         with HAS_SCALES of each warp
 //   input_full        warp's buffer, 2    1, the elected lane, and bytes   aux or residual have come    the warp
@@ -37,7 +37,7 @@ constexpr u32 TELLING_WARPS = HAS_SCALES ? 4 : 1;
 // One thread
 __device__ inline void set_up_barriers(const Shared &shared) {
     for (int i = 0; i < STAGES; i++) {
-        barrier_init(shared.full(i), 1 + HAS_SCALES);
+        barrier_init(shared.full(i), 1 + (HAS_SCALES ? 32 : 0));
         barrier_init(shared.empty(i), ((PING_PONG ? 1 : CONSUMERS) * TELLING_WARPS + SUMMERS) * TELLERS);
     }
     for (int i = 0; i < (INPUTS ? 2 * WARPS : 0); i++)

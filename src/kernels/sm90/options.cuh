@@ -87,7 +87,9 @@ constexpr bool HAS_SCALES = VARIES_A || VARIES_B;
 // Of a stage: a scale for each row of A's tile, and one for each column of B's, or for each 64 where they are the same.
 constexpr bool IS_UNIFORM = GEMMEPI_UNIFORM;
 constexpr int A_SCALES = VARIES_A ? TILE_M : 0, B_SCALES = !VARIES_B ? 0 : IS_UNIFORM ? TILE_N / 64 : TILE_N;
-constexpr u32 SCALE_BYTES = (A_SCALES + B_SCALES + 3) / 4 * 16;
+constexpr int LANE_SCALES = (TILE_N > 128 ? 128 : TILE_N) / 4 + 4; // from one lane's numbers of B to the next one's
+constexpr int B_PLACES = IS_UNIFORM ? B_SCALES : (B_SCALES + 127) / 128 * 4 * LANE_SCALES;
+constexpr u32 SCALE_BYTES = (A_SCALES + B_PLACES + 3) / 4 * 16;
 static_assert(!HAS_SCALES || (PROMOTES && TILE_K == SCALE_STEPS), "scales are multiplied in as sums are promoted");
 static_assert(!PROMOTES || (GEMMEPI_ELEMENT == 1 && STRIPS == 1 && !PING_PONG), "registers have two sums of each element");
 // Scales of whole rows and columns are factors of finished sums.

@@ -9,7 +9,14 @@
 
 // >>the warp that brings the scales of stages
 
-constexpr int A_ROUNDS = (A_SCALES + 31) / 32, B_ROUNDS = (B_SCALES + 31) / 32; // of a stage: numbers that each lane brings
+// Where the number of a column of B's tile, or of 64, stands: those of a lane's columns of an instruction side by side, as it reads them
+// four at a time; from one of a row's four lanes to the next the banks differ.
+__device__ inline u32 place_of_b(int column) {
+    if (IS_UNIFORM)
+        return (u32)column;
+    u32 within = (u32)column % COLUMNS;
+    return (u32)column / COLUMNS * (4 * LANE_SCALES) + within % 8 / 2 * LANE_SCALES + within / 8 * 2 + within % 2;
+}
 
 // Where an operand's numbers of an item begin, and how far it is from one block of k to the next.
 struct Scale_block {
@@ -27,16 +34,15 @@ template <int Mode> __device__ inline int scale_place(int outer, int extent, int
     return Mode == SCALE_VECTOR_128 ? there : there / SCALE_STEPS * ((k + 4 * SCALE_STEPS - 1) / (4 * SCALE_STEPS) * 4);
 }
 
-template <int Count, int Rounds>
-__device__ inline void put_scales(u32 to, const float (&scales)[Rounds]) {
-    u32 lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < Rounds; i++)
-        if (Count % 32 == 0 || i * 32 + lane < (u32)Count)
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + (i * 32 + lane) * 4), "f"(scales[i]) : "memory");
+// A number on its way to shared memory, and a lane's arrival there when all of its numbers have come.
+__device__ inline void copy_scale(u32 to, const float *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+__device__ inline void arrive_behind_copies(u32 barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-// A warp: to the stages of all tiles, those of a stage on their way while it waits for it.
+// A warp: to the stages of all tiles. It waits for a stage to be left, not for the numbers to come.
 __device__ inline void bring_scales(const gemmepi__sm90_params &params, const Shared &shared, const Work &work) {
     const gemmepi__epilogue_params &p = params.epilogue;
     const int rows = (int)p.m, columns = (int)p.n * HALVES_IN;
@@ -49,25 +55,20 @@ __device__ inline void bring_scales(const gemmepi__sm90_params &params, const Sh
         Scale_block b = scale_block<GEMMEPI_SCALE_B>(p.scale_b, tile.item, columns, params.k, block);
 #pragma unroll 1
         for (; block < end_of_k(params, work.rank); block++) {
-            float of_a[A_ROUNDS ? A_ROUNDS : 1], of_b[B_ROUNDS ? B_ROUNDS : 1];
             int lane = (int)threadIdx.x % 32;
             asm volatile("" : "+r"(lane)); // places are computed anew, as to keep them takes registers
-#pragma unroll
-            for (int i = 0; i < A_ROUNDS; i++)
-                of_a[i] = a.at[scale_place<GEMMEPI_SCALE_A>(tile.m * TILE_M + i * 32 + lane, rows, params.k)];
-#pragma unroll
-            for (int i = 0; i < B_ROUNDS; i++) {
-                int nth = i * 32 + lane, line = nth < B_SCALES ? IS_UNIFORM ? nth * 64 : nth : 0;
-                of_b[i] = b.at[scale_place<GEMMEPI_SCALE_B>(column_of(params, tile, line), columns, params.k)];
-            }
             pipeline.wait_empty();
-            if constexpr (A_SCALES > 0)
-                put_scales<A_SCALES>(shared.scale_a(pipeline.stage, 0), of_a);
-            if constexpr (B_SCALES > 0)
-                put_scales<B_SCALES>(shared.scale_b(pipeline.stage, 0), of_b);
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive_here(shared.full(pipeline.stage));
+#pragma unroll
+            for (int i = 0; i < A_SCALES; i += 32)
+                copy_scale(shared.scale_a(pipeline.stage, i + lane),
+                           a.at + scale_place<GEMMEPI_SCALE_A>(tile.m * TILE_M + i + lane, rows, params.k));
+#pragma unroll
+            for (int i = 0; i < B_SCALES; i += 32)
+                if (B_SCALES % 32 == 0 || i + lane < B_SCALES)
+                    copy_scale(shared.scale_b(pipeline.stage, place_of_b(i + lane)),
+                               b.at + scale_place<GEMMEPI_SCALE_B>(column_of(params, tile, (i + lane) * (IS_UNIFORM ? 64 : 1)),
+                                                                 columns, params.k));
+            arrive_behind_copies(shared.full(pipeline.stage));
             pipeline.advance();
             a.at += a.step;
             b.at += b.step;
@@ -102,20 +103,20 @@ __device__ inline Stage_scales read_scales(const Shared &shared, u32 stage, u32 
 __device__ inline void promote(const Shared &shared, u32 stage, int first, const Stage_scales &scales,
                                const float (&partial)[COLUMNS / 2], float (&sums)[TILE_N / 2]) {
 #pragma unroll
-    for (int i = 0; i < COLUMNS / 2; i += 4) { // eight columns, of which this lane has two, of two rows
-        float of_columns[2] = {1, 1};
+    for (int i = 0; i < COLUMNS / 2; i += 8) { // 16 columns, of each eight of which this lane has two, of two rows
+        float of_columns[4] = {1, 1, 1, 1};
         if (VARIES_B && !IS_UNIFORM)
-            asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                         : "=f"(of_columns[0]), "=f"(of_columns[1])
-                         : "r"(shared.scale_b(stage, first + i * 2 + threadIdx.x % 4 * 2))
+            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(of_columns[0]), "=f"(of_columns[1]), "=f"(of_columns[2]), "=f"(of_columns[3])
+                         : "r"(shared.scale_b(stage, first / COLUMNS * (4 * LANE_SCALES) + threadIdx.x % 4 * LANE_SCALES + i / 2))
                          : "memory");
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            float x = partial[i + j], row = scales.rows[j / 2];
+        for (int j = 0; j < 8; j++) {
+            float x = partial[i + j], row = scales.rows[j / 2 % 2];
             if (VARIES_B && IS_UNIFORM)
                 row *= scales.units[(first + i * 2) / 64];
             if (VARIES_B && !IS_UNIFORM)
-                x *= of_columns[j % 2];
+                x *= of_columns[j / 4 * 2 + j % 2];
             float &sum = sums[first / 2 + i + j];
             sum = HAS_SCALES ? fmaf(x, row, sum) : sum + x;
         }

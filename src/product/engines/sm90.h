@@ -103,7 +103,9 @@ static int gemmepi__scales_are_uniform(const gemmepi__problem *problem) {
 /* The scales of a stage that vary along k: a number for each row of A, and each column or unit of columns of B. */
 static unsigned gemmepi__scale_bytes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     unsigned a = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ? (unsigned)shape->tile_m : 0;
-    unsigned columns = (unsigned)shape->tile_n / (gemmepi__scales_are_uniform(problem) ? GEMMEPI__SM90_UNIT_N : 1);
+    unsigned columns = gemmepi__scales_are_uniform(problem)
+                           ? (unsigned)shape->tile_n / GEMMEPI__SM90_UNIT_N
+                           : (unsigned)(shape->tile_n + gemmepi__divide_up(shape->tile_n, 128) * 16);
     unsigned b = gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? columns : 0;
     return gemmepi__is_fp8_product(problem) ? (a + b + 3) / 4 * 16 : 0;
 }
@@ -690,7 +692,8 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
 
 /* From one line to the next: a single line's ld may be anything. */
 static uint64_t gemmepi__map_line(const gemmepi__view *view) {
-    return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
+    int64_t unit = view->bits < 16 ? 16 : 8; /* whole units of 16 bytes */
+    return (uint64_t)(view->lines > 1 ? view->ld : gemmepi__divide_up(view->length, unit) * unit);
 }
 
 /* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
