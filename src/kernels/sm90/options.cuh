@@ -28,6 +28,9 @@
 #ifndef GEMMEPI_PROMOTES
 #define GEMMEPI_PROMOTES   0 // 1: of fp8: what wgmma adds up of a stage goes to sums in F32, with the scales that vary along k
 #endif
+#ifndef GEMMEPI_HEAD_START
+#define GEMMEPI_HEAD_START 2 // PROMOTES: stages that the first warpgroup is ahead of the second
+#endif
 #ifndef GEMMEPI_UNIFORM
 #define GEMMEPI_UNIFORM    0 // 1: 64 columns of a tile, from a multiple of 64 on, have one scale of B
 #endif
@@ -83,17 +86,18 @@ static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma take
 constexpr bool PROMOTES = GEMMEPI_PROMOTES;
 constexpr bool VARIES_A = GEMMEPI_SCALE_A == SCALE_VECTOR_128 || GEMMEPI_SCALE_A == SCALE_BLOCK_128; // along k
 constexpr bool VARIES_B = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;
-constexpr bool HAS_SCALES = VARIES_A || VARIES_B;
+// Scales of whole rows and columns are factors of finished sums: where these are promoted they come with a tile's last stage.
+constexpr bool FACTOR_A = GEMMEPI_SCALE_A == SCALE_OUTER, FACTOR_B = GEMMEPI_SCALE_B == SCALE_OUTER, HAS_FACTORS = FACTOR_A || FACTOR_B;
+constexpr bool HAS_SCALES = VARIES_A || VARIES_B || (PROMOTES && HAS_FACTORS); // beside a stage's tiles
 // Of a stage: a scale for each row of A's tile, and one for each column of B's, or for each 64 where they are the same.
 constexpr bool IS_UNIFORM = GEMMEPI_UNIFORM;
-constexpr int A_SCALES = VARIES_A ? TILE_M : 0, B_SCALES = !VARIES_B ? 0 : IS_UNIFORM ? TILE_N / 64 : TILE_N;
+constexpr int A_SCALES = VARIES_A || (PROMOTES && FACTOR_A) ? TILE_M : 0;
+constexpr int B_SCALES = VARIES_B || (PROMOTES && FACTOR_B) ? IS_UNIFORM ? TILE_N / 64 : TILE_N : 0;
 constexpr int LANE_SCALES = (TILE_N > 128 ? 128 : TILE_N) / 4 + 4; // from one lane's numbers of B to the next one's
 constexpr int B_PLACES = IS_UNIFORM ? B_SCALES : (B_SCALES + 127) / 128 * 4 * LANE_SCALES;
 constexpr u32 SCALE_BYTES = (A_SCALES + B_PLACES + 3) / 4 * 16;
 static_assert(!HAS_SCALES || (PROMOTES && TILE_K == SCALE_STEPS), "scales are multiplied in as sums are promoted");
 static_assert(!PROMOTES || (GEMMEPI_ELEMENT == 1 && STRIPS == 1 && !PING_PONG), "registers have two sums of each element");
-// Scales of whole rows and columns are factors of finished sums.
-constexpr bool HAS_FACTORS = GEMMEPI_SCALE_A == SCALE_OUTER || GEMMEPI_SCALE_B == SCALE_OUTER;
 
 // >>boxes: what the epilogue takes at a time, a warp's 16 rows and 128 bytes of columns
 

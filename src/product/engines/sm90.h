@@ -100,14 +100,14 @@ static int gemmepi__scales_are_uniform(const gemmepi__problem *problem) {
            (gemmepi__halves_in(problem) == 1 || gemmepi__half_columns(problem) % GEMMEPI__SM90_UNIT_N == 0);
 }
 
-/* The scales of a stage that vary along k: a number for each row of A, and each column or unit of columns of B. */
+/* Those that come beside a stage, where sums are promoted: a number for each row of A, and each column or unit of columns of B. */
 static unsigned gemmepi__scale_bytes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    unsigned a = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ? (unsigned)shape->tile_m : 0;
+    unsigned a = problem->views[GEMMEPI__A].scale > GEMMEPI_SCALE_TENSOR ? (unsigned)shape->tile_m : 0;
     unsigned columns = gemmepi__scales_are_uniform(problem)
                            ? (unsigned)shape->tile_n / GEMMEPI__SM90_UNIT_N
                            : (unsigned)(shape->tile_n + gemmepi__divide_up(shape->tile_n, 128) * 16);
-    unsigned b = gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? columns : 0;
-    return gemmepi__is_fp8_product(problem) ? (a + b + 3) / 4 * 16 : 0;
+    unsigned b = problem->views[GEMMEPI__B].scale > GEMMEPI_SCALE_TENSOR ? columns : 0;
+    return gemmepi__promotes(problem) ? (a + b + 3) / 4 * 16 : 0;
 }
 
 /* >>what may go there */
