@@ -203,6 +203,108 @@ static void the_shape_is_within_the_bound(void) {
     CHECK(runs >= least, "shape %d: %d runs", shape_here, runs);
 }
 
+/* >>large sizes */
+
+/* Whole numbers from -3 to 3 in E4M3. */
+static const uint8_t codes[7] = {0xc4, 0xc0, 0xb8, 0x00, 0x38, 0x40, 0x44};
+
+static int number_at(uint64_t seed) {
+    return (int)(random_hash(seed) % 7) - 3;
+}
+
+static double power_at(uint64_t seed) {
+    return ldexp(1, (int)(random_hash(seed) % 3) - 1);
+}
+
+typedef struct large {
+    int64_t m, n, k;
+    gemmepi_scale_mode a, b; /* TENSOR: 1 */
+    int repetitions;
+} large;
+
+/* The scale of row or column `outer` in the block of k that has l. */
+static int64_t scale_index(gemmepi_scale_mode mode, int64_t outer, int64_t extent, int64_t k, int64_t l) {
+    return mode == GEMMEPI_SCALE_VECTOR_128  ? l / 128 * extent + outer
+           : mode == GEMMEPI_SCALE_BLOCK_128 ? outer / 128 * ((k + 511) / 512 * 4) + l / 128
+           : mode == GEMMEPI_SCALE_OUTER     ? outer
+                                             : 0;
+}
+
+static double exact_element(const large *c, const uint8_t *a, const uint8_t *b, const float *scale_a,
+                            const float *scale_b, int64_t row, int64_t column) {
+    double sum = 0;
+    int64_t l;
+    for (l = 0; l < c->k; l++)
+        sum += oracle_decode(GEMMEPI_E4M3, a + row * c->k + l) * oracle_decode(GEMMEPI_E4M3, b + column * c->k + l) *
+               (double)scale_a[scale_index(c->a, row, c->m, c->k, l)] *
+               (double)scale_b[scale_index(c->b, column, c->n, c->k, l)];
+    return sum;
+}
+
+static void hold_large(const large *c) {
+    size_t a_size = (size_t)(c->m * c->k), b_size = (size_t)(c->n * c->k), d_size = (size_t)(c->m * c->n), i;
+    size_t scales = (size_t)((c->m + c->n + 128) * (c->k / 128 + 4)), sizes_of[5];
+    uint8_t *a = (uint8_t *)malloc(a_size), *b = (uint8_t *)malloc(b_size);
+    float *d = (float *)malloc(4 * d_size), *first = (float *)malloc(4 * d_size);
+    float *scale_a = (float *)malloc(4 * scales), *scale_b = (float *)malloc(4 * scales);
+    const void *from[5];
+    void *memory[5];
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    int wrong = 0, differ = 0, repetition, x;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    for (i = 0; i < a_size; i++)
+        a[i] = codes[number_at(i) + 3];
+    for (i = 0; i < b_size; i++)
+        b[i] = codes[number_at(i + a_size) + 3];
+    for (i = 0; i < scales; i++) {
+        scale_a[i] = c->a == GEMMEPI_SCALE_TENSOR ? 1 : (float)power_at(i);
+        scale_b[i] = c->b == GEMMEPI_SCALE_TENSOR ? 1 : (float)power_at(i + 77);
+    }
+    desc.m = c->m, desc.n = c->n, desc.k = c->k, desc.batch = 1;
+    desc.a.dtype = desc.b.dtype = GEMMEPI_E4M3, desc.d.dtype = GEMMEPI_F32;
+    desc.a.scale.mode = c->a, desc.b.scale.mode = c->b;
+    desc.b.transposed = 1;
+    from[0] = a, from[1] = b, from[2] = scale_a, from[3] = scale_b, from[4] = NULL;
+    sizes_of[0] = a_size, sizes_of[1] = b_size, sizes_of[2] = sizes_of[3] = 4 * scales, sizes_of[4] = 4 * d_size;
+    for (x = 0; x < 5; x++)
+        CHECK(gemmepi_alloc(here->context, sizes_of[x], &memory[x]) == GEMMEPI_OK &&
+                  (!from[x] ||
+                   gemmepi_upload(here->context, memory[x], from[x], sizes_of[x], NULL) == GEMMEPI_OK),
+              "%s", gemmepi_last_error());
+    args.a = memory[0], args.b = memory[1], args.d = memory[4];
+    args.scale_a = (const float *)memory[2], args.scale_b = (const float *)memory[3];
+    for (repetition = 0; repetition < c->repetitions; repetition++) {
+        memset(d, 0xff, 4 * d_size);
+        CHECK(gemmepi_upload(here->context, memory[4], d, 4 * d_size, NULL) == GEMMEPI_OK &&
+                  gemmepi_matmul(here->context, &desc, &args, NULL) == GEMMEPI_OK &&
+                  gemmepi_download(here->context, d, memory[4], 4 * d_size, NULL) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        if (repetition == 0)
+            memcpy(first, d, 4 * d_size);
+        differ += memcmp(first, d, 4 * d_size) != 0;
+    }
+    for (i = 0; i < 3000; i++) {
+        int64_t row = (int64_t)(random_hash(i) % (uint64_t)c->m), column = (int64_t)(random_hash(i + 9999) % (uint64_t)c->n);
+        wrong += (double)d[row * c->n + column] != exact_element(c, a, b, scale_a, scale_b, row, column);
+    }
+    CHECK(wrong == 0 && differ == 0, "%d x %d x %d, scales %d and %d: %d of 3000 wrong, %d runs differ", (int)c->m,
+          (int)c->n, (int)c->k, (int)c->a, (int)c->b, wrong, differ);
+    for (x = 0; x < 5; x++)
+        gemmepi_free(here->context, memory[x]);
+    free(a), free(b), free(d), free(first), free(scale_a), free(scale_b);
+}
+
+static void large_products_are_exact_each_time(void) {
+    static const large all[] = {{4096, 3072, 1024, ONE, ONE, 20},     {520, 8192, 4096, VECTOR, BLOCK, 20},
+                                {2048, 2056, 2048, VECTOR, VECTOR, 20}, {2048, 4096, 1040, BLOCK, BLOCK, 20},
+                                {4096, 2048, 528, OUTER, OUTER, 20},    {24, 1024, 8192, BLOCK, VECTOR, 5}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(all); i++)
+        hold_large(&all[i]);
+}
+
 int main(int argc, char **argv) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
     int is_number = name && name[0] >= '0' && name[0] <= '9';
@@ -227,6 +329,8 @@ int main(int argc, char **argv) {
     for (shape_here = 0; shape_here < SHAPES; shape_here++)
         if (only < 0 || only == shape_here)
             RUN(the_shape_is_within_the_bound);
+    if (only < 0)
+        RUN(large_products_are_exact_each_time);
     test_device_close(&device);
     return test_finish();
 }
