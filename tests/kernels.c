@@ -44,6 +44,7 @@ static const family formula_pass = {"formula_pass", "formula_pass.cu", 0, NULL, 
 static const family formula_reduce = {"formula_reduce", "formula_reduce.cu", 0, NULL, 0};
 static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
+static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
@@ -284,11 +285,15 @@ static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate)
 }
 
 static void add_packs(void) {
-    char prologue[64];
+    char prologue[160];
     gemmepi__pack_prologue(prologue, sizeof prologue);
     add(&pack, "16_bits", prologue);
-    gemmepi__transpose_prologue(prologue, sizeof prologue);
+    gemmepi__transpose_prologue(32, 0, prologue, sizeof prologue);
     add(&transpose, "32_bits", prologue);
+    gemmepi__transpose_prologue(8, 0, prologue, sizeof prologue);
+    add(&transpose, "8_bits", prologue);
+    gemmepi__transpose_prologue(8, 1, prologue, sizeof prologue);
+    add(&transpose, "8_bits_aligned", prologue);
 }
 
 static void add_convert(int x, int out, int aligned) {
@@ -738,6 +743,77 @@ static void add_fused_from(gemmepi_dtype operands, gemmepi_dtype results, gemmep
         return;
     printf("no shape takes the epilogue 0x%x\n", (unsigned)epilogue);
     exit(1);
+}
+
+/* Of fp8, with scales and promotion. fast: without. */
+typedef struct fp8_row {
+    gemmepi_dtype a, b, d;
+    gemmepi_epilogue epilogue;
+    gemmepi_scale_mode scale_a, scale_b;
+    int fast;
+} fp8_row;
+
+/* Nothing, where the shape does not take it. odd: halves are no whole units of columns, nor lines of results of 16 bytes. */
+static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
+    gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
+    const gemmepi__sm90_shape *cut = &gemmepi__sm90_fp8_shapes[shape];
+    gemmepi__problem problem;
+    gemmepi__sm90 built;
+    char name[200], prologue[2048];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    desc.b.transposed = 1;
+    desc.k = 2048;
+    desc.m = 144, desc.n = odd ? 150 : 256;
+    desc.a.scale.mode = row->scale_a, desc.b.scale.mode = row->scale_b;
+    desc.flags |= row->fast ? GEMMEPI_FAST_ACCUMULATION : 0;
+    append_dtype(&text, row->a);
+    gemmepi__append(&text, "_");
+    append_dtype(&text, row->b);
+    append_results(&text, &desc);
+    gemmepi__append(&text, "_scales_%d_%d%s_shape_%d%s%s", (int)row->scale_a, (int)row->scale_b,
+                    row->fast ? "_fast" : "", shape, odd ? "_odd" : "", applied ? "" : "_scaled");
+    normalise(&desc, name, &problem);
+    if (!gemmepi__shape_takes(&problem, cut, applied))
+        return;
+    memset(&built, 0, sizeof built);
+    gemmepi__cut_up(&problem, cut, applied, &built);
+    gemmepi__append_sm90_defines(&defines, &problem, &built);
+    add(&fp8, name, prologue);
+}
+
+/* Each pairing, mode and kind of epilogue in every shape, by turns; --all: in each. */
+static void list_fp8(void) {
+    const gemmepi_dtype same = GEMMEPI_DTYPE_DEFAULT, x = GEMMEPI_E4M3, y = GEMMEPI_E5M2, half = GEMMEPI_BF16;
+    const gemmepi_scale_mode none = GEMMEPI_SCALE_NONE, one = GEMMEPI_SCALE_TENSOR, outer = GEMMEPI_SCALE_OUTER,
+                             vector = GEMMEPI_SCALE_VECTOR_128, block = GEMMEPI_SCALE_BLOCK_128;
+    const gemmepi_epilogue gate = GEMMEPI_SILU | GEMMEPI_GATED, back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    const fp8_row rows[] = {{x, x, half, GEMMEPI_NONE, one, one, 0},
+                            {x, y, GEMMEPI_F32, GEMMEPI_BIAS, none, outer, 0},
+                            {y, x, half, GEMMEPI_SILU, vector, block, 0},
+                            {y, y, GEMMEPI_F16, gate, block, vector, 0},
+                            {x, x, same, gate | GEMMEPI_BIAS, vector, block, 0},
+                            {x, x, same, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, vector, vector, 0},
+                            {x, y, half, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, block, block, 0},
+                            {y, x, half, GEMMEPI_GELU_TANH | back, outer, outer, 0},
+                            {x, y, half, gate | back, vector, block, 0},
+                            {y, x, half, GEMMEPI_SILU | back, vector, vector, 0},
+                            {x, x, half, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, block, one, 0},
+                            {x, x, GEMMEPI_F32, gate | GEMMEPI_AUX | GEMMEPI_BIAS, outer, vector, 0},
+                            {x, x, half, gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, one, one, 0},
+                            {x, x, half, GEMMEPI_MISH | GEMMEPI_RESIDUAL | GEMMEPI_AUX, vector, block, 0},
+                            {x, x, half, GEMMEPI_NONE, one, one, 1},
+                            {x, y, same, gate | GEMMEPI_BIAS, outer, outer, 1},
+                            {y, x, half, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, one, outer, 1},
+                            {x, x, GEMMEPI_F32, GEMMEPI_SILU | back, one, one, 1},
+                            {x, x, half, gate | back, one, one, 1},
+                            {x, x, half, gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, one, one, 1}};
+    int i, shape, shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
+    few_archs = 1;
+    for (i = 0; i < (int)GEMMEPI__COUNT(rows); i++)
+        for (shape = 0; shape < shapes; shape++)
+            if (takes_all || (i + shape) % 3 == 0)
+                add_fp8(&rows[i], shape, (i + shape / 3) % 4 == 3, (i + shape) % 2);
 }
 
 /* Nothing where the shape does not take it. unit: bytes at whose multiples lines of operands begin; those of results at odd elements
@@ -1406,6 +1482,7 @@ static void list_kernels(void) {
                                            GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL};
     uint32_t nth, i;
     list_fused();
+    list_fp8();
     list_mma();
     list_row_factors();
     list_invariant();

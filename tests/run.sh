@@ -97,7 +97,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/pytorch* | compile* | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/pytorch* | compile* | windows) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -122,7 +122,7 @@ list() {
         [ -x "$program" ] || continue
         [ -n "$REST" ] && ! is_shared "$name" && continue
         case $name in
-        gpu/fused) options=$fused ;;
+        gpu/fused | gpu/fp8_shapes) options=$fused ;;
         gpu/formula_inside) options=$inside ;;
         */fuzz | products/composed) options=$random ;;
         esac
@@ -132,7 +132,7 @@ list() {
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
-        */fuzz | products/composed | */bad_input | gpu/fused | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        */fuzz | products/composed | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
             echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$every $program $options"

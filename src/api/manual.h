@@ -58,7 +58,7 @@
    - print, exit or abort; the one exception is the environment variable GEMMEPI_LOG, which asks for a log on stderr
    - tune by itself: without gemmepi_tune routes are chosen by a model fitted on an H100, and the choice is not always the fastest
    - use several GPUs in one context (docs/several-gpus.md: one each), convolve, or multiply sparse matrices
-   - fuse the epilogue of F64, fp8 and I8 operands beyond what cuBLASLt does: there it is one pass more
+   - fuse the epilogue of F64 and I8 operands, and but on Hopper of fp8, beyond what cuBLASLt does: there it is one pass more
    - order anything across streams, or keep a destroyed stream's runs from one with the same handle
    - run on a driver older than 525, or with NVRTC and cuBLASLt older than CUDA 12
 

@@ -63,6 +63,7 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
     X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                       \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
+    X(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0)                          \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                        \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                        \
     X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                       \

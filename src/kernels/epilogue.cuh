@@ -46,7 +46,7 @@ __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &
         state.alpha = product(state.alpha, tensor_scale<true>(p.scale_a, item));
     if (GEMMEPI_SCALE_B == SCALE_TENSOR)
         state.alpha = product(state.alpha, tensor_scale<true>(p.scale_b, item));
-    if (GEMMEPI_SCALE_B == SCALE_OUTER) {
+    if (COLUMNS_SCALED) {
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++) {
             const float *scale = p.scale_b.data + item * p.scale_b.stride + column_of_half<HALVES_IN>(p, column, half);
@@ -99,8 +99,8 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
                                       int half, long long item, long long row, long long column, int valid,
                                       Acc (&v)[RUN]) {
     Acc other[RUN];
-    Acc row_factor = GEMMEPI_SCALE_B == SCALE_OUTER ? Acc(1) : state.alpha;
-    if (GEMMEPI_SCALE_A == SCALE_OUTER)
+    Acc row_factor = COLUMNS_SCALED ? Acc(1) : state.alpha;
+    if (ROWS_SCALED)
         row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);
     multiply_by_factors(row_factor, state.column_factors[half], v);
     if (takes_c(p, state)) {

@@ -19,11 +19,11 @@ template <class A> __device__ inline A sum(A x, A y) {
 
 // row_factor: alpha with the scale of A's row, where columns have no factors of their own.
 __device__ inline void multiply_by_factors(Acc row_factor, const Acc (&column_factors)[RUN], Acc (&v)[RUN]) {
-    constexpr bool by_column = GEMMEPI_SCALE_B == SCALE_OUTER;
+    constexpr bool by_column = COLUMNS_SCALED;
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         v[i] = product(v[i], !by_column                       ? row_factor
-                             : GEMMEPI_SCALE_A == SCALE_OUTER ? product(row_factor, column_factors[i])
+                             : ROWS_SCALED ? product(row_factor, column_factors[i])
                                                               : column_factors[i]);
 }
 

@@ -87,6 +87,8 @@ constexpr bool AUX_IS_MASK = SAVES_MASK<ACTIVATION> && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
 constexpr bool WHOLE = GEMMEPI_WHOLE;
 constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;
+// Scales of A's rows and B's columns, where they are the epilogue's: runs of a SPREAD one are of many columns, and its kernel's sums have them.
+constexpr bool ROWS_SCALED = GEMMEPI_SCALE_A == SCALE_OUTER && !SPREAD, COLUMNS_SCALED = GEMMEPI_SCALE_B == SCALE_OUTER && !SPREAD;
 constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;
 constexpr bool LOADS_AUX = (GEMMEPI_LOADED & 1) != 0 && BACKWARD && !AUX_IS_MASK;
 constexpr bool LOADS_MASK = (GEMMEPI_LOADED & 4) != 0 && BACKWARD && AUX_IS_MASK;

@@ -1,4 +1,4 @@
-// Product and epilogue of 16-bit operands, or of F32 as TF32, on Hopper: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue of 16-bit or fp8 operands, or of F32 as TF32, on Hopper: D = epilogue(alpha op(A) op(B) + beta C).
 //
 // A block is three warpgroups. One thread of the first loads tiles of A and B, 128 bytes of k at a time, by TMA into a ring of
 // stages in shared memory; the other two multiply them with wgmma, sums in registers, and run the epilogue on those. They
@@ -8,7 +8,8 @@
 // part of k for one tile, and send each other their sums at the end.
 //
 // The other three warps of the first warpgroup have nothing to load. SUMMED: they make totals of A's rows or B's columns over k as
-// their tiles pass. BGRAD: two of them add up what a warpgroup leaves of the result's columns.
+// their tiles pass. BGRAD: two of them add up what a warpgroup leaves of the result's columns. HAS_SCALES: the last of them brings the
+// scales of fp8 that vary along k.
 //
 // What is beyond k is zeros as TMA loads them. Of rows and columns beyond m and n it is not asked for more than it has to be
 // (TAILS), and they are anything: the epilogue uses and stores only what exists. It is behind the other warpgroup's sums, but shares
@@ -23,7 +24,7 @@
 //   schedule      which tiles a block takes
 //   load          the loader's thread
 //   columns, mask, box_memory, column_sums, box   the epilogue of 16 rows and some columns
-//   wgmma, multiply   a tile's sums
+//   wgmma, scales, multiply   a tile's sums
 //   parts         what the blocks of a cluster send each other
 //   totals        what the warps add up that have nothing to load
 //   consume       what a warpgroup does from its first tile to its last
@@ -52,6 +53,8 @@ __device__ inline void help(const gemmepi__sm90_params &p, const Shared &shared,
         add_operand(p, shared, {rank, first_tile(), step});
     if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)
         add_column_sums(p, shared, {rank, first_tile(), step});
+    if (HAS_SCALES && threadIdx.x >= WARPGROUP - 32)
+        bring_scales(p, shared, {rank, first_tile(), step});
     __syncwarp();
 
     // Sums of k in parts: with all consumers

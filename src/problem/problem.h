@@ -106,6 +106,12 @@ static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
     return problem->n / gemmepi__halves_in(problem);
 }
 
+/* Whether both operands are of fp8: what tensor cores multiply then has a wider bound, see the manual. */
+static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
+    return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
+           gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+}
+
 static int gemmepi__is_invariant(const gemmepi__problem *problem) {
     return (problem->flags & GEMMEPI_BATCH_INVARIANT) != 0;
 }

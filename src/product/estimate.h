@@ -35,6 +35,38 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
 }
 
+/* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
+static int gemmepi__lt_takes_fp8(const gemmepi__problem *problem) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    return gemmepi__is_side_by_side(problem, GEMMEPI__A) && gemmepi__is_side_by_side(problem, GEMMEPI__B) &&
+           gemmepi__unit_of(problem, a, 0) == 16 && gemmepi__unit_of(problem, b, 0) == 16 &&
+           problem->k % 16 == 0 && problem->n % 16 == 0 &&
+           (a->dtype != GEMMEPI_E5M2 || b->dtype != GEMMEPI_E5M2);
+}
+
+/* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
+static double gemmepi__fp8_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi__problem bare = *problem;
+    double microseconds, copies = 0;
+    int operand, takes = gemmepi__lt_takes_fp8(problem);
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+        gemmepi__view *view = &bare.views[operand];
+        copies += 1 + 3 * (double)view->lines * (double)view->length / 3.5e6;
+        if (!takes) {
+            view->dtype = GEMMEPI_F16;
+            view->bits = 16;
+        }
+        view->scale = 0;
+        view->transposed = operand == GEMMEPI__B;
+        view->ld = gemmepi__divide_up(problem->k, 64) * 64;
+    }
+    bare.epilogue = GEMMEPI_NONE;
+    bare.formula = NULL;
+    gemmepi__choose_shape(context, &bare, gemmepi__sm90_fp8_shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes), 1,
+                          &microseconds);
+    return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
+}
+
 /* Microseconds of the shortest product, in a CUDA graph on an H100. What the host takes for it on a stream is
    gemmepi__lt_rank's. */
 #define GEMMEPI__LT_CALL 2.2
@@ -66,9 +98,12 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
         unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
     gemmepi__pack_views(problem, packs, &bare);
     bare.epilogue = GEMMEPI_NONE;
-    least = gemmepi__aligned_microseconds(context, &bare);
+    least = gemmepi__is_fp8_product(problem) ? gemmepi__fp8_microseconds(context, problem)
+                                             : gemmepi__aligned_microseconds(context, &bare);
     if (least < GEMMEPI__LT_CALL)
         least = GEMMEPI__LT_CALL;
+    if (gemmepi__is_fp8_product(problem))
+        return least;
     if (unit == 16 || gemmepi__is_fma(problem))
         return least;
     if (chip->wgmma > 0)

@@ -220,6 +220,7 @@ static table make_table() {
     t["mbarrier.arrive.expect_tx.shared::cta.b64"] = {"_a4", phase_expect};
     t["mbarrier.try_wait.parity.shared::cta.b64"] = {"0a4", phase_wait, POLLED};
     t["cp.async.ca.shared.global"] = t["cp.async.cg.shared.global"] = {"[[no4", copy_async};
+    t["cp.async.mbarrier.arrive.noinc.shared::cta.b64"] = {"a", phase_arrive_behind_copies};
     t["cp.async.commit_group"] = {"", commit_lanes<&warp::copies>};
     t["cp.async.wait_group"] = {"n", wait_lanes<&warp::copies>};
     t["cp.async.bulk.commit_group"] = {"", commit_lanes<&warp::bulk_copies>};
@@ -310,14 +311,19 @@ static void decode_group_product(parser &p, const statement &s, op &o) {
         size_t numbers;
     } forms[] = {{"k16.f32.bf16.bf16", multiply_group<bf16_kind>, 4},
                  {"k16.f32.f16.f16", multiply_group<f16_kind>, 4},
-                 {"k8.f32.tf32.tf32", multiply_group<tf32_kind>, 2}};
+                 {"k8.f32.tf32.tf32", multiply_group<tf32_kind>, 2},
+                 {"k32.f32.e4m3.e4m3", multiply_group<e4m3_kind>, 2},
+                 {"k32.f32.e4m3.e5m2", multiply_group<e4m3_kind, e5m2_kind>, 2},
+                 {"k32.f32.e5m2.e4m3", multiply_group<e5m2_kind, e4m3_kind>, 2},
+                 {"k32.f32.e5m2.e5m2", multiply_group<e5m2_kind>, 2}};
+    const size_t count = sizeof forms / sizeof *forms;
     size_t at = s.name.find(".m64n") + 5, form = 0;
     int n = atoi(s.name.c_str() + at);
     at = s.name.find('k', at);
-    while (form < 3 && (at == std::string::npos || s.name.substr(at) != forms[form].form))
+    while (form < count && (at == std::string::npos || s.name.substr(at) != forms[form].form))
         form++;
     take_list(p, o, s.operands.at(0), 4);
-    if (form == 3 || o.count != n / 2 || s.operands.size() != 4 + forms[form].numbers)
+    if (form == count || o.count != n / 2 || s.operands.size() != 4 + forms[form].numbers)
         fail("this form of wgmma is not known");
     o.kind = TOGETHER;
     o.run = forms[form].run;

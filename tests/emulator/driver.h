@@ -323,6 +323,7 @@ EXPORTED int cuTensorMapEncodeTiled(gemmepi__cu_tensor_map *to, int type, uint32
         type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
             ? 2
         : type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
+        : type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8   ? 1
                                                            : 0;
     if (!map.bytes || rank < 1 || rank > tensor_map::DIMENSIONS ||
         interleave != GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE ||

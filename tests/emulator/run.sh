@@ -10,7 +10,7 @@
 . tests/compile/lines.sh
 folder=$(pwd)/build/emulator
 
-# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of that for small products, and random problems on what came before it and after;
+# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of that for small products, fp8 in every pairing and mode of scales, and random problems on what came before it and after;
 # fused SIZES SHAPE KERNELS, fuzz COUNT SEED. NVRTC takes most of the time.
 sample() {
     for shape in 0 2 4 7 9 14; do
@@ -25,6 +25,10 @@ sample() {
 90 gpu/weights 1 12 3
 90 gpu/weights 1 19 3
 80 gpu/weights 1 17 2
+90 gpu/fp8_shapes 1 0 27
+90 gpu/fp8_shapes 1 2 6
+90 gpu/fp8_shapes 1 5 5
+90 gpu/fp8_shapes 1 12 3
 90 gpu/operands
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3
@@ -33,6 +37,8 @@ sample() {
 90 gpu/formula_inside 14 2
 90 gpu/formula_inside 19 1
 90 gpu/formula_inside 28 2
+90 gpu/formula_inside 29 3
+90 gpu/formula_inside 31 2
 75 gpu/formula_pass 6 2
 TEST_SHARE=16 90 products/formula
 TEST_SHARE=99 80 products/formula

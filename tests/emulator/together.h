@@ -150,6 +150,16 @@ struct s8_kind {
     }
 };
 
+template <int Exponents, int Fractions, u32 Top> struct fp8_kind {
+    enum { K = 32, PER_WORD = 4 };
+    typedef float sum;
+    static double of(u32 word, u32 which) {
+        return from_bits(word >> 8 * which & 0xff, Exponents, Fractions, Top);
+    }
+};
+typedef fp8_kind<4, 3, 0x7e> e4m3_kind;
+typedef fp8_kind<5, 2, 0> e5m2_kind;
+
 static inline float total(float before, double more) {
     return (float)(before + more);
 }
@@ -181,7 +191,7 @@ template <class Kind> static void multiply(warp &w, const op &o, u32) {
 
 // >>wgmma: of A [64, k] and B [k, n], of which each of four warps makes 16 rows; it runs until it is waited for
 
-enum { WGMMA_K = 16 }; // at most: 32 bytes
+enum { WGMMA_K = 32 }; // at most: 32 bytes
 
 // k by 8 elements of an operand that a descriptor tells, at `first` along m or n: to[k][8]
 template <class Kind>
@@ -211,7 +221,7 @@ static void load_operand(block &of, u64 descriptor, bool is_k_major, u32 first, 
 }
 
 // x: n / 2 sums, the descriptors, whether sums are added to. numbers: A's and B's sign, whether they are transposed
-template <class Kind> static void multiply_group(warp &w, const op &o, u32) {
+template <class Kind, class Of_b = Kind> static void multiply_group(warp &w, const op &o, u32) {
     u32 sums = o.count, lane = 0;
     u64 a_descriptor = w.at<u64>(o.x[sums])[lane], b_descriptor = w.at<u64>(o.x[sums + 1])[lane];
     bool adds = w.bits(o.x[sums + 2]) & 1;
@@ -227,7 +237,7 @@ template <class Kind> static void multiply_group(warp &w, const op &o, u32) {
             load_operand<Kind>(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, a[i]);
         for (u32 columns = 0; columns < 2 * sums; columns += 8) {
             double made[2][8][8] = {};
-            load_operand<Kind>(*by->in, b_descriptor, of->numbers[3] == 0, columns, b);
+            load_operand<Of_b>(*by->in, b_descriptor, of->numbers[3] == 0, columns, b);
             for (u32 half = 0; half < 2; half++)
                 for (u32 k = 0; k < Kind::K; k++)
                     for (u32 row = 0; row < 8; row++)

@@ -250,6 +250,11 @@ static void phase_arrive(warp &w, const op &o, u32 lanes) { // perhaps of anothe
         arrive(of.phase_barrier_at(address));
     });
 }
+// When all copies of a lane so far have come: here now.
+static void phase_arrive_behind_copies(warp &w, const op &o, u32 lanes) {
+    for_lanes(lanes, [&](u32 lane) { w.copies[lane].commit(true); });
+    phase_arrive(w, o, lanes);
+}
 static void phase_expect(warp &w, const op &o, u32 lanes) {
     for_lanes(lanes, [&](u32 lane) {
         phase_barrier &b = w.in->phase_barrier_at(w.address(o, 0, lane));

@@ -15,7 +15,8 @@ enum {
     FIRST_PARTS =
         SM90_CUTS + SM80_CUTS, /* of the second engine, with k in parts: a pass has the formula then */
     FIRST_SMALL = FIRST_PARTS + 1,
-    CUTS = FIRST_SMALL + SMALL_CUTS
+    FIRST_FP8 = FIRST_SMALL + SMALL_CUTS,
+    CUTS = FIRST_FP8 + GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes)
 };
 
 static gemmepi__candidate candidate_of(int cut) {
@@ -23,7 +24,10 @@ static gemmepi__candidate candidate_of(int cut) {
     memset(&candidate, 0, sizeof candidate);
     candidate.route = GEMMEPI_ROUTE_FUSED;
     candidate.parts = 1;
-    if (cut >= FIRST_SMALL) {
+    if (cut >= FIRST_FP8) {
+        candidate.engine = 3;
+        candidate.shape = cut - FIRST_FP8;
+    } else if (cut >= FIRST_SMALL) {
         candidate.engine = 2;
         candidate.shape = cut - FIRST_SMALL;
     } else if (cut >= FIRST_PARTS) {
@@ -120,6 +124,7 @@ typedef struct world {
     int count, b_rows;                                    /* b_rows: b is transposed */
     int adds_c;                                           /* v is 3/4 of the product, less 2 C */
     uint64_t flags;
+    int is_fp8; /* 2: with FAST_ACCUMULATION */
     double number;
     rng random;
 } world;
@@ -133,7 +138,7 @@ static int group_of(const formula_case *c) {
 
 /* Some of those whose D is in F32: k lies along lines of both operands then. */
 static int is_tf32(const world *w) {
-    return w->b_rows && w->c->d == GEMMEPI_F32;
+    return w->b_rows && w->c->d == GEMMEPI_F32 && !w->is_fp8;
 }
 
 static int has_d(const formula_case *c) {
@@ -238,7 +243,7 @@ static void make_numbers(world *w) {
 }
 
 static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd,
-                       int b_rows) {
+                       int b_rows, int is_fp8) {
     int group = group_of(c);
     int halves = strstr(c->formula, "d = left(") != NULL, doubles = strstr(c->operands, ":double") != NULL;
     memset(w, 0, sizeof *w);
@@ -250,7 +255,12 @@ static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, in
         n /= 2;
     w->m = m, w->n = n, w->k = k, w->batch = 2, w->b_rows = b_rows, w->gap = odd ? 1 : 8, w->unit = 1;
     w->number = 3;
+    w->is_fp8 = is_fp8;
     w->a.o.dtype = w->b.o.dtype = is_tf32(w) ? GEMMEPI_F32 : odd ? GEMMEPI_F16 : GEMMEPI_BF16;
+    if (is_fp8) {
+        w->a.o.dtype = GEMMEPI_E4M3;
+        w->b.o.dtype = odd ? GEMMEPI_E5M2 : GEMMEPI_E4M3;
+    }
     w->a.o.kind = w->b.o.kind = w->d.o.kind = w->c_matrix.o.kind = GEMMEPI_FULL;
     w->d.o.dtype = c->d;
     w->c_matrix.o.dtype = GEMMEPI_BF16;
@@ -258,7 +268,7 @@ static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, in
     snprintf(w->d.name, sizeof w->d.name, "d");
     make_operands(w);
     make_table(w, &w->d, m, halves ? n / 2 : doubles && strstr(c->formula, "pair(") ? 2 * n : n);
-    w->unit = 8; /* TMA wants it */
+    w->unit = is_fp8 ? 16 : 8; /* TMA wants it */
     make_table(w, &w->a, m, k);
     make_table(w, &w->b, b_rows ? n : k, b_rows ? k : n);
     make_table(w, &w->c_matrix, m, n);
@@ -287,6 +297,8 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
     desc->b.transposed = w->b_rows;
     if (is_tf32(w))
         desc->compute = GEMMEPI_COMPUTE_TF32;
+    if (w->is_fp8 == 2)
+        desc->flags = GEMMEPI_FAST_ACCUMULATION;
     if (has_d(w->c))
         desc->d = matrix_of(&w->d);
     desc->flags = w->flags;
@@ -388,8 +400,9 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     gemmepi_plan_details details;
     gemmepi_status status;
     world w;
-    int i;
-    make_world(&w, c, m, n, candidate.parts > 1 || cut < SM90_CUTS ? 1088 : 160, odd, (cut ^ odd) & 1);
+    int i, is_fp8 = cut >= FIRST_FP8, has_long_k = candidate.parts > 1 || cut < SM90_CUTS || is_fp8;
+    make_world(&w, c, m, n, has_long_k ? 1088 : 160, odd, is_fp8 || ((cut ^ odd) & 1),
+               is_fp8 && gemmepi__sm90_fp8_shapes[candidate.shape].ping_pong ? 2 : is_fp8);
     candidate.applied = odd;
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
@@ -431,7 +444,7 @@ static void formulas_inside_give_what_the_host_gives(void) {
         SKIP("there is no GPU of compute capability 9.0");
     for (i = 0; taken < each && i < each + 4; i++) { /* some shapes do not take all */
         const formula_case *c = &cases[(cut * 5 + i) % CASES];
-        int is_small = cut >= FIRST_SMALL, runs_before = runs;
+        int is_small = cut >= FIRST_SMALL && cut < FIRST_FP8, runs_before = runs;
         run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0, i % 2,
                  i % 3 == 1 ? GEMMEPI_BATCH_INVARIANT : 0);
         run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1, 0, 0);

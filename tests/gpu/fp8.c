@@ -243,7 +243,7 @@ typedef struct side {
 
 static side host, gpu;
 static int wrong_cases, right_cases;
-static int routes[GEMMEPI_ROUTE_PLAIN + 1], explained[GEMMEPI_ROUTE_PLAIN + 1];
+static int routes[GEMMEPI_ROUTE_FUSED + 1], explained[GEMMEPI_ROUTE_FUSED + 1];
 
 static gemmepi_matmul_desc description(const test_case *c) {
     gemmepi_matmul_desc desc;
@@ -434,8 +434,9 @@ static void run_all(const side *s, variation what) {
     CHECK(wrong_cases == 0, "%d of %d cases are wrong", wrong_cases, wrong_cases + right_cases);
     CHECK(right_cases + wrong_cases > 0, "there was no case");
     if (s == &gpu)
-        printf("  %s: %d cases by lt, %d by split, %d by plain\n", variation_names[what],
-               routes[GEMMEPI_ROUTE_LT], routes[GEMMEPI_ROUTE_SPLIT], routes[GEMMEPI_ROUTE_PLAIN]);
+        printf("  %s: %d cases by lt, %d by split, %d by plain, %d by fused\n", variation_names[what],
+               routes[GEMMEPI_ROUTE_LT], routes[GEMMEPI_ROUTE_SPLIT], routes[GEMMEPI_ROUTE_PLAIN],
+               routes[GEMMEPI_ROUTE_FUSED]);
 }
 
 /* >>tests */
@@ -504,11 +505,12 @@ static void plain_products_of_e4m3_are_cublaslts(void) {
                    COUNT(shapes) * COUNT(batches), reasons[index]);
 }
 
-static int open_side(side *s, int device) {
+static int open_side(side *s, int device, unsigned routes_left) {
     gemmepi_config config;
     void *memory = NULL;
     memset(&config, 0, sizeof config);
     config.device = device;
+    config.routes = routes_left;
     if (gemmepi_create(&config, &s->context) != GEMMEPI_OK)
         return 0;
     if (gemmepi_alloc(s->context, SIZE, &memory) != GEMMEPI_OK) {
@@ -526,7 +528,7 @@ static void close_side(side *s) {
 }
 
 static void test_the_host(void) {
-    if (!open_side(&host, GEMMEPI_DEVICE_HOST)) {
+    if (!open_side(&host, GEMMEPI_DEVICE_HOST, 0)) {
         printf("FAIL the host: %s\n", gemmepi_last_error());
         test_failed++;
         return;
@@ -538,28 +540,39 @@ static void test_the_host(void) {
     close_side(&host);
 }
 
-/* required: the device was named, so that without it there is a failure. */
+static void run_variations_on_the_gpu(void) {
+    RUN(on_the_gpu_overflow_saturates);
+    RUN(on_the_gpu_infinities_saturate_and_amax_is_infinite);
+    RUN(on_the_gpu_nan_stays_where_it_is_and_amax_is_nan);
+    RUN(on_the_gpu_nan_of_the_bias_fills_its_column);
+}
+
+/* By cuBLASLt, by our kernel for everything, and on Hopper by the engine for fp8. required: the device was named, so that without it there
+   is a failure. */
 static void test_the_gpu(int device, int required) {
+    static const unsigned by[] = {1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT, 1u << GEMMEPI_ROUTE_PLAIN,
+                                  1u << GEMMEPI_ROUTE_FUSED};
     gemmepi_context_details details;
-    memset(&details, 0, sizeof details);
-    if (!open_side(&gpu, device)) {
-        printf("%s fp8 results of a GPU: %s\n", required ? "FAIL" : "skip", gemmepi_last_error());
-        *(required ? &test_failed : &test_skipped) += 1;
-        return;
+    int i;
+    for (i = 0; i < COUNT(by); i++) {
+        memset(&details, 0, sizeof details);
+        if (!open_side(&gpu, device, by[i])) {
+            printf("%s fp8 results of a GPU: %s\n", required ? "FAIL" : "skip", gemmepi_last_error());
+            *(required ? &test_failed : &test_skipped) += 1;
+            return;
+        }
+        gemmepi_context_info(gpu.context, &details);
+        if (i < 2 && details.compute_capability < 89) {
+            printf("skip fp8 results of a GPU: %s has compute capability %d.%d, cuBLASLt's fp8 begins with 8.9\n",
+                   details.name, details.compute_capability / 10, details.compute_capability % 10);
+            test_skipped++;
+        } else if (i < 2 || details.compute_capability == 90) {
+            if (i == 0)
+                RUN(plain_products_of_e4m3_are_cublaslts);
+            run_variations_on_the_gpu();
+        }
+        close_side(&gpu);
     }
-    gemmepi_context_info(gpu.context, &details);
-    if (details.compute_capability < 89) {
-        printf("skip fp8 results of a GPU: %s has compute capability %d.%d, cuBLASLt's fp8 begins with 8.9\n",
-               details.name, details.compute_capability / 10, details.compute_capability % 10);
-        test_skipped++;
-    } else {
-        RUN(plain_products_of_e4m3_are_cublaslts);
-        RUN(on_the_gpu_overflow_saturates);
-        RUN(on_the_gpu_infinities_saturate_and_amax_is_infinite);
-        RUN(on_the_gpu_nan_stays_where_it_is_and_amax_is_nan);
-        RUN(on_the_gpu_nan_of_the_bias_fills_its_column);
-    }
-    close_side(&gpu);
 }
 
 int main(void) {

@@ -448,7 +448,9 @@ FAKE(cuTensorMapEncodeTiled)
 (gemmepi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
  int promotion, int fill) {
-    uint32_t i, bytes = type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+    uint32_t i, bytes = type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
+                        : type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1
+                                                                         : 2;
     (void)steps, (void)interleave, (void)fill;
     BREAKS("cuTensorMapEncodeTiled");
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||

@@ -6,7 +6,7 @@
 typedef struct types {
     gemmepi_dtype a, b, d;
     gemmepi_compute compute;
-    int is_fused;
+    int is_fused; /* 2: where TMA loads both along k */
 } types;
 static const types all_types[] = {
     {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, 0, 1},
@@ -16,7 +16,8 @@ static const types all_types[] = {
     {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, 1},
     {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_COMPUTE_TF32, 1},
     {GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, 0, 0},
-    {GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_BF16, 0, 0},
+    {GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_BF16, 0, 2},
+    {GEMMEPI_E5M2, GEMMEPI_E4M3, GEMMEPI_F32, 0, 2},
     {GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_BF16, 0, 0},
     {GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32, 0, 0},
 };
@@ -55,6 +56,10 @@ static gemmepi_matmul_desc desc_of(const types *of, gemmepi_epilogue epilogue, i
     return desc;
 }
 
+static int is_fused(const types *of, const gemmepi_matmul_desc *desc) {
+    return of->is_fused == 2 ? desc->b.transposed && !desc->a.transposed && desc->k % 16 == 0 : of->is_fused;
+}
+
 /* From one row to more than any band, wave or part has. */
 static int64_t next_m(int64_t m) {
     return m < 10 ? m + 1 : m < 70 ? m + 9 : m + m / 2;
@@ -87,12 +92,16 @@ static void keep_what_counts(const char *prologue, char *kept) {
             strncat(kept, line, (size_t)(strchr(line, '\n') + 1 - line));
 }
 
+static const gemmepi__sm90_shape *shape_for_hopper(const gemmepi__problem *problem, int shape) {
+    return gemmepi__is_fp8_product(problem) ? &gemmepi__sm90_fp8_shapes[shape] : &gemmepi__sm90_shapes[shape];
+}
+
 static void sm90_counts(const gemmepi__problem *problem, int shape, int applied, char *kept) {
     char prologue[4096];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__sm90 sm90;
     memset(&sm90, 0, sizeof sm90);
-    gemmepi__cut_up(problem, &gemmepi__sm90_shapes[shape], applied, &sm90);
+    gemmepi__cut_up(problem, shape_for_hopper(problem, shape), applied, &sm90);
     gemmepi__append_sm90_defines(&text, problem, &sm90);
     keep_what_counts(prologue, kept);
 }
@@ -116,13 +125,13 @@ static char first_counts[4096];
 /* In every shape that the engine may take, as in the first one at the first m. */
 static void all_shapes_count_the_same(const gemmepi__problem *problem, const gemmepi__candidate *least,
                                       int is_first) {
-    int is_sm90 = gemmepi__engines[least->engine] == &gemmepi__sm90_engine, shape;
-    int shapes =
-        is_sm90 ? (int)GEMMEPI__COUNT(gemmepi__sm90_shapes) : (int)GEMMEPI__COUNT(gemmepi__sm80_shapes);
+    const gemmepi__engine *engine = gemmepi__engines[least->engine];
+    int is_sm90 = engine == &gemmepi__sm90_engine || engine == &gemmepi__sm90_fp8_engine;
+    int shape, shapes = engine->shapes;
     char counts[4096];
-    CHECK(is_sm90 || gemmepi__engines[least->engine] == &gemmepi__sm80_engine, "engine %d", least->engine);
+    CHECK(is_sm90 || engine == &gemmepi__sm80_engine, "engine %d", least->engine);
     for (shape = 0; shape < shapes; shape++) {
-        if (shape && !(is_sm90 ? gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[shape], least->applied)
+        if (shape && !(is_sm90 ? gemmepi__shape_takes(problem, shape_for_hopper(problem, shape), least->applied)
                                : gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[shape], 90)))
             continue;
         (is_sm90 ? sm90_counts : sm80_counts)(problem, shape, least->applied, counts);
@@ -130,7 +139,7 @@ static void all_shapes_count_the_same(const gemmepi__problem *problem, const gem
             memcpy(first_counts, counts, sizeof counts);
         CHECK(strcmp(counts, first_counts) == 0, "m %lld, shape %d:\n%s, not\n%s", (long long)problem->m,
               shape, counts, first_counts);
-        CHECK(!is_sm90 || gemmepi__sm90_shapes[shape].parts == 1, "shape %d divides k", shape);
+        CHECK(!is_sm90 || shape_for_hopper(problem, shape)->parts == 1, "shape %d divides k", shape);
     }
 }
 
@@ -150,9 +159,9 @@ static void one_choice_for_all_m(const gemmepi_context *context, const types *of
         CHECK(open == 1 && least, "%d candidates at m %lld", open, (long long)desc.m);
         if (open != 1 || !least)
             return;
-        CHECK(least->route == (of->is_fused ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_PLAIN), "route %d",
+        CHECK(least->route == (is_fused(of, &desc) ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_PLAIN), "route %d",
               (int)least->route);
-        if (!of->is_fused)
+        if (!is_fused(of, &desc))
             continue;
         if (desc.m == 1)
             first_engine = least->engine;

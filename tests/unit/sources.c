@@ -15,8 +15,8 @@
 #define SM90                                                                                                \
     "sm90/barriers.cuh", "sm90/box.cuh", "sm90/box_memory.cuh", "sm90/column_sums.cuh", "sm90/columns.cuh", \
         "sm90/consume.cuh", "sm90/load.cuh", "sm90/mask.cuh", "sm90/multiply.cuh", "sm90/options.cuh",      \
-        "sm90/parts.cuh", "sm90/pipeline.cuh", "sm90/ptx.cuh", "sm90/schedule.cuh", "sm90/shared.cuh",      \
-        "sm90/totals.cuh", "sm90/wgmma.cuh"
+        "sm90/parts.cuh", "sm90/pipeline.cuh", "sm90/ptx.cuh", "sm90/scales.cuh",        \
+        "sm90/schedule.cuh", "sm90/shared.cuh", "sm90/totals.cuh", "sm90/wgmma.cuh"
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */

@@ -2,7 +2,9 @@
 //
 //   mbarrier          one for             arrivals of a phase              a phase ends when            who waits
 //   full              stage               1, the loader, and its bytes     a stage's tiles have come    warpgroups, summers
-//   empty             stage               TELLERS of each that reads it    all have read it             the loader
+//                                         with HAS_SCALES 32 lanes'        and its scales
+//   empty             stage               TELLERS of each that reads it,   all have read it             the loader
+//                                         with HAS_SCALES of each warp
 //   input_full        warp's buffer, 2    1, the elected lane, and bytes   aux or residual have come    the warp
 //   received          block, PARTS        1, and the bytes of all blocks   the cluster's sums are here  both warpgroups
 //   slot_full         warpgroup, BGRAD    4, its warps                     a unit's sums are in         the warp that adds up
@@ -26,12 +28,14 @@
 
 // A stage's end is told to the blocks that load into it, those of the row and of the column: so many threads do, each one block.
 constexpr u32 TELLERS = CLUSTER_N + CLUSTER_M - 1;
+// Of a warpgroup all warps tell, where each has read scales itself; of tiles no warp's wgmma ends before the others'.
+constexpr u32 TELLING_WARPS = HAS_SCALES ? 4 : 1;
 
 // One thread
 __device__ inline void set_up_barriers(const Shared &shared) {
     for (int i = 0; i < STAGES; i++) {
-        barrier_init(shared.full(i), 1);
-        barrier_init(shared.empty(i), ((PING_PONG ? 1 : CONSUMERS) + SUMMERS) * TELLERS);
+        barrier_init(shared.full(i), 1 + (HAS_SCALES ? 32 : 0));
+        barrier_init(shared.empty(i), ((PING_PONG ? 1 : CONSUMERS) * TELLING_WARPS + SUMMERS) * TELLERS);
     }
     for (int i = 0; i < (INPUTS ? 2 * WARPS : 0); i++)
         barrier_init(shared.first + Shared::INPUT_FULL + i * 8, 1);

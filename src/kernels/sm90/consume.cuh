@@ -70,7 +70,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
     u32 which = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
     u32 tiles = PARTS > 1 ? 1 : (p.tiles - work.first + work.step - 1) / work.step;
     int blocks = blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
-    Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, thread, work.rank)};
+    Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank), 0};
     Epilogue_state state;
     Buffers buffers = buffers_of(shared);
     const Finisher finisher = {state, buffers};
@@ -80,6 +80,9 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         turn_give(0);
         mine.pipeline.skip(blocks);
     }
+#if GEMMEPI_PROMOTES
+    begin_with_head_start(mine);
+#endif
     u32 count = PING_PONG ? which : 0;
 
     // Tiles. This stands here as in a function of its own it becomes other machine code, of up to 2 percent more instructions.
@@ -96,8 +99,14 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         }
         if (AHEAD)
             load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
+        if (PROMOTES) // so that scales are there when the sums are: nobody else multiplies while it waits for them
+            state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
         add_up_tile(shared, mine, count, sums);
-        state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
+        if (!PROMOTES)
+            state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
+#pragma unroll
+        for (int strip = 0; strip < (HAS_FACTORS && !PROMOTES ? STRIPS : 0); strip++)
+            multiply_by_factors(p, tile, row + strip * 64, sums[strip]);
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
         else if constexpr (FINDS)

@@ -1,6 +1,7 @@
 // A tile's sums: wgmma over the stages of its k.
 #pragma once
 #include "sm90/pipeline.cuh"
+#include "sm90/scales.cuh"
 #include "sm90/wgmma.cuh"
 
 // One of the two that multiply.
@@ -9,8 +10,65 @@ struct Warpgroup {
     int first_strip; // of the tile's rows
     int blocks;     // of a tile's k
     Pipeline pipeline;
+    int lets_at; // PROMOTES: as many blocks of the tile at hand are left when the other one may begin its first; 0: that is not for now
 };
 
+#if GEMMEPI_PROMOTES
+// Both warpgroups have rows of every tile. The second begins so many stages later than the first, which is so far ahead from then on: the
+// epilogue of one is behind the other's sums.
+constexpr int HEAD_START = GEMMEPI_HEAD_START;
+static_assert(HEAD_START < STAGES, "the first one's stages come before the second has left any");
+
+__device__ inline void begin_with_head_start(Warpgroup &mine) {
+    bool has = HEAD_START && PARTS == 1 && mine.tiles > 1;
+    mine.lets_at = !has || mine.which == 1 ? 0 : mine.blocks > HEAD_START ? mine.blocks - HEAD_START + 1 : 1;
+    if (has && mine.which == 1)
+        turn_wait(1);
+}
+
+// sums = this warpgroup's rows of a tile, which are 0 before: of each stage by way of an instruction's sums, of some columns after others.
+// While these go to the sums, the other warpgroup multiplies. All stages are left.
+__device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, u32, float (&all_sums)[STRIPS][TILE_N / 2]) {
+    Pipeline &pipeline = mine.pipeline;
+    float (&sums)[TILE_N / 2] = all_sums[0];
+    float partial[COLUMNS / 2];
+    int blocks = mine.blocks;
+    u32 row = mine.first_strip * 64 + mine.thread / 32 * 16 + mine.thread % 32 / 4;
+#pragma unroll
+    for (int i = 0; i < (__CUDACC_VER_MAJOR__ < 13 ? COLUMNS / 2 : 0); i++) // as begin_sums() says
+        partial[i] = 0;
+#pragma unroll 1
+    do { // there is one at least
+        u64 a = descriptor(shared.a(pipeline.stage) + mine.first_strip * LINES_64), b = descriptor(shared.b(pipeline.stage));
+        pipeline.wait_full();
+        const Stage_scales scales = read_scales(shared, pipeline.stage, row);
+#pragma unroll
+        for (int column = 0; column < TILE_N; column += COLUMNS) {
+            multiply_begin();
+#pragma unroll
+            for (int step = 0; step < STEPS; step++)
+                multiply(partial, a + step * STEP<true>, b + column * (LINE >> 4) + step * STEP<true>, step > 0);
+            multiply_commit();
+            multiply_wait<0>();
+            sums_are_there(partial);
+            bool is_last = column + COLUMNS == TILE_N, reads_scales = (VARIES_B && !IS_UNIFORM) || HAS_FACTORS;
+            if (is_last && !reads_scales)
+                pipeline.release(pipeline.stage);
+            promote(shared, pipeline.stage, column, scales, partial, sums);
+            if (is_last && reads_scales) {
+                if (HAS_FACTORS && blocks == 1)
+                    multiply_by_factors(shared, pipeline.stage, row, sums);
+                __syncwarp();
+                pipeline.release(pipeline.stage);
+            }
+        }
+        pipeline.advance();
+        if (blocks == mine.lets_at)
+            turn_give(1);
+    } while (--blocks);
+    mine.lets_at = 0;
+}
+#else
 // A strip's rows in one of a stage's STEPS of k. adds: in the first step, to what is there; the others always do.
 __device__ inline void multiply_strip(u64 a, u64 b, int step, int strip, int adds, float (&sums)[STRIPS][TILE_N / 2]) {
     multiply(sums[strip], a + strip * (LINES_64 >> 4) + step * STEP<A_ROWS>, b + step * STEP<B_ROWS>,
@@ -55,3 +113,4 @@ __device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, u32 co
     if (PING_PONG)
         mine.pipeline.skip(mine.blocks);
 }
+#endif

@@ -17,10 +17,22 @@
 #define GEMMEPI_PARTS      1 // more: k is divided into as many parts, which the blocks of a cluster add up; each has one tile
 #define GEMMEPI_A_ROWS     1 // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS     1 // likewise B's along k, else those along n
-#define GEMMEPI_OPERANDS   "bf16" // of A and B: "bf16", "f16" or, of F32, whose elements along k lie side by side, "tf32"
+#define GEMMEPI_OPERANDS   "bf16" // of A and B: "bf16", "f16" or, where elements along k lie side by side, "tf32" of F32, "e4m3" and "e5m2"
 #define GEMMEPI_ELEMENT    2      // bytes of an element of A or B
 #define GEMMEPI_BOX_GROUPS 2      // of a box: 2 where what TMA moves of results is of 16 bits, 1 where it is of 32
 #define GEMMEPI_TAILS      0      // some tiles reach beyond m or n by boxes or lines of them, which are not loaded
+#endif
+#ifndef GEMMEPI_OPERAND_B
+#define GEMMEPI_OPERAND_B  GEMMEPI_OPERANDS // of B, where it is another: of fp8
+#endif
+#ifndef GEMMEPI_PROMOTES
+#define GEMMEPI_PROMOTES   0 // 1: of fp8: what wgmma adds up of a stage goes to sums in F32, with the scales that vary along k
+#endif
+#ifndef GEMMEPI_HEAD_START
+#define GEMMEPI_HEAD_START 2 // PROMOTES: stages that the first warpgroup is ahead of the second
+#endif
+#ifndef GEMMEPI_UNIFORM
+#define GEMMEPI_UNIFORM    0 // 1: 64 columns of a tile, from a multiple of 64 on, have one scale of B
 #endif
 #ifndef GEMMEPI_SUMMED
 #define GEMMEPI_SUMMED     0 // the operand whose totals over k are wanted: 1 A, 2 B
@@ -61,7 +73,25 @@ constexpr bool A_ROWS = GEMMEPI_A_ROWS, B_ROWS = GEMMEPI_B_ROWS;
 constexpr int LINE = 128, TILE_K = LINE / GEMMEPI_ELEMENT; // bytes of a stage's k, or of 64 elements along m or n
 constexpr int LINES_64 = 64 * LINE;
 constexpr u32 A_BYTES = TILE_M * LINE, B_BYTES = TILE_N * LINE, STAGE_BYTES = A_BYTES + B_BYTES;
-static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes wider elements along k alone");
+static_assert(GEMMEPI_ELEMENT == 2 || (A_ROWS && B_ROWS && !SUMMED), "wgmma takes other than 16 bits along k alone");
+
+// >>fp8: a stage is as long as what a scale of VECTOR_128 or BLOCK_128 is for
+
+constexpr bool PROMOTES = GEMMEPI_PROMOTES;
+constexpr bool VARIES_A = GEMMEPI_SCALE_A == SCALE_VECTOR_128 || GEMMEPI_SCALE_A == SCALE_BLOCK_128; // along k
+constexpr bool VARIES_B = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;
+// Scales of whole rows and columns are factors of finished sums: where these are promoted they come with a tile's last stage.
+constexpr bool FACTOR_A = GEMMEPI_SCALE_A == SCALE_OUTER, FACTOR_B = GEMMEPI_SCALE_B == SCALE_OUTER, HAS_FACTORS = FACTOR_A || FACTOR_B;
+constexpr bool HAS_SCALES = VARIES_A || VARIES_B || (PROMOTES && HAS_FACTORS); // beside a stage's tiles
+// Of a stage: a scale for each row of A's tile, and one for each column of B's, or for each 64 where they are the same.
+constexpr bool IS_UNIFORM = GEMMEPI_UNIFORM;
+constexpr int A_SCALES = VARIES_A || (PROMOTES && FACTOR_A) ? TILE_M : 0;
+constexpr int B_SCALES = VARIES_B || (PROMOTES && FACTOR_B) ? IS_UNIFORM ? TILE_N / 64 : TILE_N : 0;
+constexpr int LANE_SCALES = (TILE_N > 128 ? 128 : TILE_N) / 4 + 4; // from one lane's numbers of B to the next one's
+constexpr int B_PLACES = IS_UNIFORM ? B_SCALES : (B_SCALES + 127) / 128 * 4 * LANE_SCALES;
+constexpr u32 SCALE_BYTES = (A_SCALES + B_PLACES + 3) / 4 * 16;
+static_assert(!HAS_SCALES || (PROMOTES && TILE_K == SCALE_STEPS), "scales are multiplied in as sums are promoted");
+static_assert(!PROMOTES || (GEMMEPI_ELEMENT == 1 && STRIPS == 1 && !PING_PONG), "registers have two sums of each element");
 
 // >>boxes: what the epilogue takes at a time, a warp's 16 rows and 128 bytes of columns
 
@@ -99,10 +129,10 @@ static_assert(!HAS_BGRAD || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 =
 
 // >>registers
 
-// Together no more than at the launch: 3 * 168. Totals of an operand take more than 24, and so may loads, where RELU's gradient
-// leaves them.
+// Together no more than at the launch: 3 * 168. Totals of an operand and scales take more than 24, and so may loads, where RELU's
+// gradient leaves them.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
+    !SUMMED && !HAS_SCALES && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

@@ -12,7 +12,8 @@ struct Shared {
     static constexpr u32 STAGE = 0;
     static constexpr u32 OUTPUT = STAGE + STAGES * STAGE_BYTES;
     static constexpr u32 INPUT = OUTPUT + WARPS * OUTPUT_BUFFERS * OUTPUTS * BOX_BYTES;
-    static constexpr u32 FULL = INPUT + WARPS * INPUT_BUFFERS * INPUTS * BOX_BYTES;
+    static constexpr u32 SCALES = INPUT + WARPS * INPUT_BUFFERS * INPUTS * BOX_BYTES;
+    static constexpr u32 FULL = SCALES + STAGES * SCALE_BYTES;
     static constexpr u32 EMPTY = FULL + STAGES * 8;
     static constexpr u32 INPUT_FULL = EMPTY + STAGES * 8;
     static constexpr u32 RECEIVED = INPUT_FULL + WARPS * 16;
@@ -28,6 +29,13 @@ struct Shared {
     }
     __device__ inline u32 b(u32 stage) const {
         return first + stage * STAGE_BYTES + A_BYTES;
+    }
+    // of a stage: the scale of a row of A's tile, and the nth of B's
+    __device__ inline u32 scale_a(u32 stage, u32 row) const {
+        return first + SCALES + stage * SCALE_BYTES + row * 4;
+    }
+    __device__ inline u32 scale_b(u32 stage, u32 nth) const {
+        return scale_a(stage, A_SCALES + nth);
     }
     // of this warp, of those that multiply
     __device__ inline u32 outputs() const {

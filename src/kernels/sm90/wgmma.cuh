@@ -1,6 +1,14 @@
-// wgmma: its operands are as many registers as half the tile's columns, each named in the text and in the list.
+// wgmma: its operands are as many registers as half of its columns, each named in the text and in the list.
 #pragma once
 #include "sm90/options.cuh"
+
+// Columns of an instruction: the tile's, but where registers have two sums of each element no more than 128.
+#if GEMMEPI_PROMOTES && GEMMEPI_TILE_N > 128
+#define GEMMEPI_COLUMNS 128
+#else
+#define GEMMEPI_COLUMNS GEMMEPI_TILE_N
+#endif
+constexpr int COLUMNS = GEMMEPI_COLUMNS;
 
 // >>order
 
@@ -31,19 +39,19 @@ template <int Left> __device__ inline void multiply_wait() {
 #define GEMMEPI_96_TO_127 \
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#if GEMMEPI_TILE_N == 64
+#if GEMMEPI_COLUMNS == 64
 #define GEMMEPI_NAMES GEMMEPI_0_TO_31
 #define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)
 #define GEMMEPI_ADDS "%34"
 #define GEMMEPI_MATRICES "%32, %33"
 #define GEMMEPI_TRANSPOSED ", %35, %36"
-#elif GEMMEPI_TILE_N == 128
+#elif GEMMEPI_COLUMNS == 128
 #define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63
 #define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)
 #define GEMMEPI_ADDS "%66"
 #define GEMMEPI_MATRICES "%64, %65"
 #define GEMMEPI_TRANSPOSED ", %67, %68"
-#elif GEMMEPI_TILE_N == 192
+#elif GEMMEPI_COLUMNS == 192
 #define GEMMEPI_NAMES GEMMEPI_0_TO_31 ", " GEMMEPI_32_TO_63 ", " GEMMEPI_64_TO_95
 #define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)
 #define GEMMEPI_ADDS "%98"
@@ -57,38 +65,42 @@ template <int Left> __device__ inline void multiply_wait() {
 #define GEMMEPI_MATRICES "%128, %129"
 #define GEMMEPI_TRANSPOSED ", %131, %132"
 #endif
-#if GEMMEPI_ELEMENT == 4
+#if GEMMEPI_ELEMENT != 2
 #undef GEMMEPI_TRANSPOSED
 #define GEMMEPI_TRANSPOSED ""
+#endif
+#if GEMMEPI_ELEMENT == 4
 #define GEMMEPI_STEP_K "k8"
+#elif GEMMEPI_ELEMENT == 1
+#define GEMMEPI_STEP_K "k32"
 #else
 #define GEMMEPI_STEP_K "k16"
 #endif
 #define GEMMEPI_TEXT_OF(x) #x
 #define GEMMEPI_TEXT(x)    GEMMEPI_TEXT_OF(x)
 
-// sums = A B, or with `adds` sums + A B: 64 rows, TILE_N columns, STEP_BYTES of k.
-__device__ inline void multiply(float (&sums)[TILE_N / 2], u64 a, u64 b, int adds) {
+// sums = A B, or with `adds` sums + A B: 64 rows, COLUMNS columns, STEP_BYTES of k.
+__device__ inline void multiply(float (&sums)[COLUMNS / 2], u64 a, u64 b, int adds) {
     asm volatile("{\n"
                  ".reg .pred adds;\n"
                  "setp.ne.b32 adds, " GEMMEPI_ADDS ", 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n" GEMMEPI_TEXT(GEMMEPI_TILE_N) GEMMEPI_STEP_K ".f32." GEMMEPI_OPERANDS
-                 "." GEMMEPI_OPERANDS " {" GEMMEPI_NAMES "}, " GEMMEPI_MATRICES ", adds, 1, 1" GEMMEPI_TRANSPOSED ";\n"
+                 "wgmma.mma_async.sync.aligned.m64n" GEMMEPI_TEXT(GEMMEPI_COLUMNS) GEMMEPI_STEP_K ".f32." GEMMEPI_OPERANDS
+                 "." GEMMEPI_OPERAND_B " {" GEMMEPI_NAMES "}, " GEMMEPI_MATRICES ", adds, 1, 1" GEMMEPI_TRANSPOSED ";\n"
                  "}"
                  : GEMMEPI_SUMS
                  : "l"(a), "l"(b), "r"(adds), "n"(!A_ROWS), "n"(!B_ROWS));
 }
 
 // What reads the sums comes behind this, and so behind the wait before it.
-__device__ inline void sums_are_there(float (&sums)[TILE_N / 2]) {
+template <int Count> __device__ inline void sums_are_there(float (&sums)[Count]) {
 #pragma unroll
-    for (int i = 0; i < TILE_N / 2; i++)
+    for (int i = 0; i < Count; i++)
         asm volatile("" : "+f"(sums[i])::"memory");
 }
 
 // ptxas before CUDA 13 serialises wgmma whose first sums were never set, though it does not read them.
 __device__ inline void begin_sums(float (&sums)[STRIPS][TILE_N / 2]) {
-    if (__CUDACC_VER_MAJOR__ < 13)
+    if (PROMOTES || __CUDACC_VER_MAJOR__ < 13)
 #pragma unroll
         for (int i = 0; i < STRIPS * TILE_N / 2; i++)
             sums[i / (TILE_N / 2)][i % (TILE_N / 2)] = 0;

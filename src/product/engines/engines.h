@@ -3,11 +3,12 @@
 #define GEMMEPI_PRODUCT_ENGINES_ENGINES_H
 
 #include "sm90.h"
+#include "sm90_fp8.h"
 #include "sm80.h"
 #include "small.h"
 #include "weights.h"
 
-#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights)
+#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights) X(sm90_fp8)
 
 #define GEMMEPI__BUILT_OF(name)  gemmepi__##name name;
 #define GEMMEPI__ENGINE_OF(name) &gemmepi__##name##_engine,

@@ -3,7 +3,7 @@
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM80_H
 #define GEMMEPI_PRODUCT_ENGINES_SM80_H
 
-#include "sm90.h"
+#include "sm90_fp8.h"
 
 #define GEMMEPI__SM80_LINE    128 /* gemm_sm80.cu: bytes of k of a stage */
 #define GEMMEPI__EXACT_CYCLES 20  /* of an element of F32 more, where activations are exact, on an H200 */
@@ -62,13 +62,15 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     if (context->arch < 80)
         return "its kernels are for compute capability 8.0 and later";
+    if (gemmepi__is_fp8_product(problem))
+        return gemmepi__fp8_engines_rule(context, problem);
     if (gemmepi__is_of_weights(problem))
         return gemmepi__is_invariant(problem)
                    ? "BATCH_INVARIANT: the kernel for weights in I8 divides k among more warps or fewer"
                    : gemmepi__extents_rule(problem);
     if (a->dtype != b->dtype ||
         (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-        return "a and b are not both BF16, both F16 or both F32, nor b weights in I8 and a BF16 or F16";
+        return "a and b are not both BF16, both F16 or both F32, nor both of fp8, nor b weights in I8 and a BF16 or F16";
     return gemmepi__extents_rule(problem);
 }
 
@@ -447,6 +449,8 @@ static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *b
 
 static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     (void)context;
+    if (gemmepi__is_fp8_product(problem))
+        return "it does not multiply fp8";
     if (problem->found_scale)
         return "it finds no scales of d";
     return gemmepi__is_of_weights(problem) ? "a and b differ in dtype" : gemmepi__half_group_rule(problem);

@@ -1,4 +1,4 @@
-/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel. It sums operands for bias_grad as
+/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel (sm90_fp8.h has that of fp8). It sums operands for bias_grad as
    they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
    item, which another launch adds up. */
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM90_H
@@ -49,7 +49,7 @@ typedef struct gemmepi__sm90 {
     gemmepi__sums sums;
 } gemmepi__sm90;
 
-/* >>what may go there */
+/* >>operands */
 
 /* Whether TMA takes a matrix of so many bits an element as it lies. */
 static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
@@ -66,13 +66,51 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 }
 
 /* What the kernels multiply. */
+static const char *gemmepi__multiplied_type(const gemmepi__problem *problem, int operand) {
+    int dtype = problem->views[operand].dtype;
+    return dtype == GEMMEPI_E4M3  ? "e4m3"
+           : dtype == GEMMEPI_E5M2 ? "e5m2"
+           : dtype == GEMMEPI_F16  ? "f16"
+           : dtype == GEMMEPI_F32  ? "tf32"
+                                   : "bf16";
+}
+
 static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-                    problem->common == GEMMEPI_F16   ? "f16"
-                    : problem->common == GEMMEPI_F32 ? "tf32"
-                                                     : "bf16",
+                    gemmepi__multiplied_type(problem, GEMMEPI__A),
                     (int)problem->views[GEMMEPI__A].bits / 8);
+    if (problem->views[GEMMEPI__A].dtype != problem->views[GEMMEPI__B].dtype)
+        gemmepi__append(text, "#define GEMMEPI_OPERAND_B \"%s\"\n",
+                        gemmepi__multiplied_type(problem, GEMMEPI__B));
 }
+
+/* >>fp8: sums in F32 beside wgmma's */
+
+/* Whether what wgmma adds up of each 128 of k goes to sums in F32: for the bits that it does not keep, or for scales. */
+static int gemmepi__promotes(const gemmepi__problem *problem) {
+    return gemmepi__is_fp8_product(problem) &&
+           (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) ||
+            gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+            gemmepi__scale_varies_along_k(problem, GEMMEPI__B));
+}
+
+/* Whether each 64 columns of a tile of B, from a multiple of 64 on, are of one block of scales. */
+static int gemmepi__scales_are_uniform(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__B].scale == GEMMEPI_SCALE_BLOCK_128 &&
+           (gemmepi__halves_in(problem) == 1 || gemmepi__half_columns(problem) % GEMMEPI__SM90_UNIT_N == 0);
+}
+
+/* Those that come beside a stage, where sums are promoted: a number for each row of A, and each column or unit of columns of B. */
+static unsigned gemmepi__scale_bytes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    unsigned a = problem->views[GEMMEPI__A].scale > GEMMEPI_SCALE_TENSOR ? (unsigned)shape->tile_m : 0;
+    unsigned columns = gemmepi__scales_are_uniform(problem)
+                           ? (unsigned)shape->tile_n / GEMMEPI__SM90_UNIT_N
+                           : (unsigned)(shape->tile_n + gemmepi__divide_up(shape->tile_n, 128) * 16);
+    unsigned b = problem->views[GEMMEPI__B].scale > GEMMEPI_SCALE_TENSOR ? columns : 0;
+    return gemmepi__promotes(problem) ? (a + b + 3) / 4 * 16 : 0;
+}
+
+/* >>what may go there */
 
 /* Stages that all of k fills. */
 static int64_t gemmepi__sm90_steps(const gemmepi__problem *problem) {
@@ -112,6 +150,14 @@ static const char *gemmepi__sm90_found_rule(const gemmepi_context *context, cons
     return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
+/* What keeps TMA from its operands, whatever their type, or NULL. */
+static const char *gemmepi__loads_rule(const gemmepi__problem *problem) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
+        return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+    return gemmepi__extents_rule(problem);
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -122,13 +168,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
         return "a and b are not both BF16, both F16 or both F32 with TF32";
     if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
         return "wgmma takes TF32 only where the elements along k lie side by side";
-    if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
-        return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
         return "TMA takes the second half of b at a multiple of 16 bytes only";
     if (gemmepi__sm90_found_rule(context, problem))
         return gemmepi__sm90_found_rule(context, problem);
-    return gemmepi__extents_rule(problem);
+    return gemmepi__loads_rule(problem);
 }
 
 /* Why TMA would take A at some m alone, or NULL. */
@@ -204,12 +248,12 @@ static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemm
                : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
-/* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
+/* The operand that the kernel sums, 1 A or 2 B. Other than 16 bits, few tiles, and an epilogue that leaves too few registers, leave it to another
    launch. */
 static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
+    if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || problem->views[GEMMEPI__A].bits != 16 ||
         GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
         (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
         return 0;
@@ -294,7 +338,8 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
 }
 
 static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
-    unsigned stage = gemmepi__sm90_stage_bytes(&sm90->shape) + GEMMEPI__SM90_PAIR;
+    unsigned stage = gemmepi__sm90_stage_bytes(&sm90->shape) + gemmepi__scale_bytes(problem, &sm90->shape) +
+                     GEMMEPI__SM90_PAIR;
     unsigned boxes = (unsigned)sm90->buffers * gemmepi__staged_matrices(problem, sm90) +
                      2 * gemmepi__loaded_matrices(problem, sm90->loaded);
     unsigned divided = sm90->shape.parts > 1 ? GEMMEPI__SM90_PAIR : 0;
@@ -360,11 +405,25 @@ static int gemmepi__has_stages(const gemmepi__problem *problem, const gemmepi__s
     return shape->tile_n <= 128 || sm90.stages > 2;
 }
 
+/* Beside wgmma's sums, of 128 columns at most, there are those in F32. Without these a gate that is made anew has no sums that begin with its
+   bias. What lies at odd places takes more registers. */
+static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    int is_odd = !gemmepi__epilogue_is_aligned(problem), is_wide = shape->tile_n > 128;
+    if (!gemmepi__promotes(problem))
+        return !(gemmepi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
+    if (shape->ping_pong || shape->tile_n == 192)
+        return 0;
+    return !is_wide || !(gemmepi__has(problem, GEMMEPI_BGRAD) ||
+                         (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
+}
+
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
     if (gemmepi__is_invariant(problem) && shape->parts > 1)
+        return 0;
+    if (gemmepi__is_fp8_product(problem) && !gemmepi__fp8_has_registers(problem, shape))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
@@ -498,6 +557,10 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
     return own > all ? own : all;
 }
 
+/* Bytes of pairs of fp8 that a multiprocessor multiplies in a cycle, at the clock that the power leaves it: measured on an H100, at
+   4096^3 and 4096 x 7168 x 2048 between other products. */
+#define GEMMEPI__FP8_RATE 3500
+
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
    begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
@@ -511,7 +574,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double waves = (double)gemmepi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
-    double multiply = area * GEMMEPI__SM90_LINE / 4220;
+    double multiply = area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
     double load = gemmepi__load_cycles(context, problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 550;
     double storing =
@@ -537,14 +600,16 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     return cycles / megahertz + gemmepi__sums_microseconds(problem);
 }
 
-static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-                                                       const gemmepi__problem *problem, int applied,
-                                                       double *microseconds) {
+/* Of so many shapes, whose first one takes everything. */
+static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *context,
+                                                        const gemmepi__problem *problem,
+                                                        const gemmepi__sm90_shape *shapes, size_t count,
+                                                        int applied, double *microseconds) {
     const gemmepi__sm90_shape *best = NULL;
     size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
                                                                             : GEMMEPI__SM90_ANY;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
-        const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
+    for (i = 0; i < count; i++) {
+        const gemmepi__sm90_shape *shape = &shapes[i];
         double time;
         if (i != any && (!gemmepi__shape_takes(problem, shape, applied) ||
                          gemmepi__cluster_blocks(shape) > context->multiprocessors))
@@ -556,6 +621,13 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
         }
     }
     return best;
+}
+
+static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
+                                                       const gemmepi__problem *problem, int applied,
+                                                       double *microseconds) {
+    return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes,
+                                 GEMMEPI__COUNT(gemmepi__sm90_shapes), applied, microseconds);
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
@@ -586,6 +658,8 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
         int dtype, type;
     } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
                  {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+                 {GEMMEPI_E4M3, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
+                 {GEMMEPI_E5M2, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
                  {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
     uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
     gemmepi__cu_tensor_map *aligned =
@@ -607,7 +681,8 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
 
 /* From one line to the next: a single line's ld may be anything. */
 static uint64_t gemmepi__map_line(const gemmepi__view *view) {
-    return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
+    int64_t unit = view->bits < 16 ? 16 : 8; /* whole units of 16 bytes */
+    return (uint64_t)(view->lines > 1 ? view->ld : gemmepi__divide_up(view->length, unit) * unit);
 }
 
 /* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
@@ -687,7 +762,8 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
 static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                          const gemmepi__sm90 *sm90) {
     const gemmepi__sm90_shape *shape = &sm90->shape;
-    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem),
+                                     problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
     gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
                     shape->tile_n);
     gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", sm90->stages,
@@ -715,16 +791,20 @@ static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__pro
                         gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
     gemmepi__append_operands(text, problem);
+    if (gemmepi__promotes(problem))
+        gemmepi__append(text, "#define GEMMEPI_PROMOTES 1\n#define GEMMEPI_UNIFORM %d\n",
+                        gemmepi__scales_are_uniform(problem));
 }
 
 static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                gemmepi__sm90 *sm90) {
-    int dtype = problem->common;
+    int dtype = problem->views[GEMMEPI__A].dtype, of_b = problem->views[GEMMEPI__B].dtype;
     char prologue[2048], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_sm90_defines(&text, problem, sm90);
-    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s",
                          dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
+                         of_b == dtype ? "" : "_", of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name,
                          sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
@@ -769,13 +849,12 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 }
 
 /* As a shape that takes it. */
-static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__candidate *candidate, void *built) {
-    const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
-    gemmepi__sm90 *sm90 = (gemmepi__sm90 *)built;
+static gemmepi_status gemmepi__build_as_shape(gemmepi_context *context, const gemmepi__problem *problem,
+                                              const gemmepi__sm90_shape *shape, int applied,
+                                              gemmepi__sm90 *sm90) {
     gemmepi_status status;
     memset(sm90, 0, sizeof *sm90);
-    gemmepi__cut_up(problem, shape, candidate->applied, sm90);
+    gemmepi__cut_up(problem, shape, applied, sm90);
     gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
     sm90->params.epilogue.row_tiles =
         (unsigned)gemmepi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
@@ -788,6 +867,12 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__finish_sums(context, problem, sm90);
     return status;
+}
+
+static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                          const gemmepi__candidate *candidate, void *built) {
+    return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_shapes[candidate->shape],
+                                   candidate->applied, (gemmepi__sm90 *)built);
 }
 
 static void gemmepi__sm90_describe(const void *built, gemmepi__built_details *details) {
@@ -875,12 +960,16 @@ static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__
               gemmepi__sm90_shapes);
 }
 
-static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
-                                     const gemmepi__candidate *candidate) {
-    const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
+static double gemmepi__estimate_shape(const gemmepi_context *context, const gemmepi__problem *problem,
+                                      const gemmepi__candidate *candidate, const gemmepi__sm90_shape *shape) {
     int takes = candidate->parts == 1 && gemmepi__shape_takes(problem, shape, candidate->applied) &&
                 gemmepi__cluster_blocks(shape) <= context->multiprocessors;
     return takes ? gemmepi__sm90_microseconds(context, problem, shape, candidate->applied) : GEMMEPI__NEVER;
+}
+
+static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     const gemmepi__candidate *candidate) {
+    return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_shapes[candidate->shape]);
 }
 
 static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {

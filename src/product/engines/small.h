@@ -38,6 +38,8 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
     (void)context;
     if (gemmepi__is_of_weights(problem))
         return "a and b differ in dtype";
+    if (gemmepi__is_fp8_product(problem))
+        return "it does not multiply fp8";
     if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
         (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
         return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";

@@ -14,11 +14,13 @@ typedef struct gemmepi__convert {
     size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
 
+/* Lines of elements of a byte are rounded up to 16 bytes. */
 static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
-    return gemmepi__divide_up(view->length, GEMMEPI__RUN) * GEMMEPI__RUN;
+    int run = view->bits == 8 ? 2 * GEMMEPI__RUN : GEMMEPI__RUN;
+    return gemmepi__divide_up(view->length, run) * run;
 }
 
-/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. Where its items overlap it may have
+/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight, or 16 bytes. Where its items overlap it may have
    more bytes than can be counted: INT64_MAX. */
 static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
     gemmepi__view converted = *view;
@@ -27,7 +29,7 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
     converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
     converted.alignment = 256;
     converted.scale = 0;
-    converted.ld = gemmepi__converted_ld(view);
+    converted.ld = gemmepi__converted_ld(&converted);
     converted.batch_stride = view->batch_stride ? gemmepi__times(converted.ld, view->lines) : 0;
     converted.bytes = gemmepi__offset(items, gemmepi__offset(view->lines, converted.ld, 0), 0);
     converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
@@ -76,11 +78,12 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
         gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
 }
 
-/* To the type that the problem's operands have in common. *view is that of the converted operand. */
+/* To a type that holds all of its values. *view is that of the converted operand. */
 static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int operand, gemmepi__view *view, gemmepi__convert *convert) {
+                                             int operand, int dtype, gemmepi__view *view,
+                                             gemmepi__convert *convert) {
     const gemmepi__view *from = &problem->views[operand];
-    gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
+    gemmepi_status status = gemmepi__lay_out_convert(problem, operand, dtype, view, convert);
     char prologue[256];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     if (status)
@@ -106,32 +109,41 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
     gemmepi__view view;
     gemmepi_status status;
     if (problem->views[operand].bits != 16) /* words are loaded one by one as fast as they can be */
-        return gemmepi__build_convert(context, problem, operand, &view, pack);
+        return gemmepi__build_convert(context, problem, operand, problem->views[operand].dtype, &view, pack);
     status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
     gemmepi__pack_prologue(prologue, sizeof prologue);
     return status ? status
                   : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
-static void gemmepi__transpose_prologue(char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", GEMMEPI__TRANSPOSE_TILE,
-                    GEMMEPI__CONVERT_THREADS);
+/* Lines and elements of a line that a block copies. */
+static int gemmepi__transpose_tile(int bits) {
+    return bits == 8 ? 2 * GEMMEPI__TRANSPOSE_TILE : GEMMEPI__TRANSPOSE_TILE;
 }
 
-/* Of 32-bit elements, with lines along the other axis. */
+/* aligned: lines of bytes begin at multiples of 4 */
+static void gemmepi__transpose_prologue(int bits, int aligned, char *data, size_t size) {
+    gemmepi__text text = gemmepi__text_in(data, size);
+    gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n",
+                    gemmepi__transpose_tile(bits), GEMMEPI__CONVERT_THREADS);
+    if (bits == 8)
+        gemmepi__append(&text, "#define GEMMEPI_ELEMENT 1\n#define GEMMEPI_ALIGNED %d\n", aligned);
+}
+
+/* Of elements of 32 or 8 bits, with lines along the other axis. */
 static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
                                                int operand, gemmepi__convert *pack) {
     const gemmepi__view *from = &problem->views[operand];
     gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
-    int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
-                                     gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
-    char prologue[64];
+    int tile = gemmepi__transpose_tile(from->bits);
+    int64_t blocks =
+        gemmepi__offset(gemmepi__divide_up(from->lines, tile), gemmepi__divide_up(from->length, tile), 0);
+    char prologue[160];
     gemmepi_status status;
     if (blocks >= 0 && from->batch_stride)
         blocks = gemmepi__offset(blocks, problem->batch, 0);
     status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
-    gemmepi__transpose_prologue(prologue, sizeof prologue);
+    gemmepi__transpose_prologue(from->bits, gemmepi__unit_of(problem, from, 0) >= 4, prologue, sizeof prologue);
     return status ? status
                   : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
                                                 &pack->launch);

@@ -19,8 +19,11 @@ typedef struct gemmepi__fused {
 
 static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
     const gemmepi__view *view = &problem->views[operand];
-    return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
-                                         : gemmepi__converted_view(view, problem->batch, view->dtype);
+    gemmepi__view packed = pack == GEMMEPI__SIDE_BY_SIDE
+                               ? gemmepi__transposed_view(view, problem->batch)
+                               : gemmepi__converted_view(view, problem->batch, view->dtype);
+    packed.scale = view->scale;
+    return packed;
 }
 
 /* Whether its lines lie along k. */
@@ -29,7 +32,7 @@ static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand
 }
 
 /* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
-   has to have TF32. Items that overlap would be far larger. */
+   has to have TF32 and fp8. Items that overlap would be far larger. */
 static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
     gemmepi__problem packed = *problem;
     int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
@@ -89,7 +92,10 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
     if (gemmepi__is_invariant(problem))
         return 0;
-    return gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+    return gemmepi__chip_of(context->arch)->wgmma > 0 &&
+                   (gemmepi__is_tf32(problem) || gemmepi__is_fp8_product(problem))
+               ? 2
+               : 1;
 }
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */

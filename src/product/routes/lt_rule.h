@@ -10,12 +10,6 @@
    H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
 #define GEMMEPI__LT_GELU_MIN_K 512
 
-/* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
-static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
-    return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
-           gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
-}
-
 typedef struct gemmepi__lt_epilogue_row {
     uint64_t epilogue;
     int lt;

@@ -1,0 +1,94 @@
+/* The engine for fp8 on Hopper: E4M3 and E5M2 in any pairing, product and epilogue in the kernel of sm90.h, whose model and builder it
+   shares. wgmma keeps fewer bits of such sums than F32 has: without FAST_ACCUMULATION, and with scales that vary along k, what it adds up
+   of each 128 of k goes to sums in F32, times these scales. Then both warpgroups share a tile, so that one multiplies while the other
+   adds. */
+#ifndef GEMMEPI_PRODUCT_ENGINES_SM90_FP8_H
+#define GEMMEPI_PRODUCT_ENGINES_SM90_FP8_H
+
+#include "sm90.h"
+
+typedef gemmepi__sm90 gemmepi__sm90_fp8;
+
+static const gemmepi__sm90_shape gemmepi__sm90_fp8_shapes[] = {
+    {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
+    {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 128, 0, 1, 1, 1},
+    {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},
+    {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
+    {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1}, {128, 64, 1, 1, 1, 1},
+};
+
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    if (context->arch != 90)
+        return "its kernel is for compute capability 9.0";
+    if (!gemmepi__is_fp8_product(problem))
+        return "a and b are not both E4M3 or E5M2";
+    if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+        return "wgmma takes fp8 only where the elements along k lie side by side";
+    if (problem->found_scale)
+        return "beside operands of fp8 it finds no scales of d";
+    return gemmepi__loads_rule(problem);
+}
+
+/* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not. */
+static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const char *rule = NULL;
+    if (context->arch != 90)
+        return "its kernel for fp8 is for compute capability 9.0";
+    if (gemmepi__is_invariant(problem))
+        rule = gemmepi__fp8_rule(context, problem);
+    if (gemmepi__is_invariant(problem) && !rule)
+        rule = gemmepi__tma_varies(problem);
+    return rule ? rule : gemmepi__extents_rule(problem);
+}
+
+static void gemmepi__sm90_fp8_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     gemmepi__candidate *candidate) {
+    const gemmepi__sm90_shape *shapes = gemmepi__sm90_fp8_shapes;
+    candidate->shape =
+        (int)(gemmepi__choose_shape(context, problem, shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
+                                    candidate->applied, &candidate->microseconds) -
+              shapes);
+}
+
+static double gemmepi__sm90_fp8_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__candidate *candidate) {
+    return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_fp8_shapes[candidate->shape]);
+}
+
+static void gemmepi__sm90_fp8_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gemmepi__sm90_fp8_shapes[candidate->shape].tile_m;
+    *tile_n = gemmepi__sm90_fp8_shapes[candidate->shape].tile_n;
+}
+
+static gemmepi_status gemmepi__sm90_fp8_build(gemmepi_context *context, const gemmepi__problem *problem,
+                                              const gemmepi__candidate *candidate, void *built) {
+    return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_fp8_shapes[candidate->shape],
+                                   candidate->applied, (gemmepi__sm90 *)built);
+}
+
+static void gemmepi__sm90_fp8_explain(const gemmepi__problem *problem, const void *built,
+                                      gemmepi__text *text) {
+    int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+                 gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+    gemmepi__sm90_explain(problem, built, text);
+    if (gemmepi__promotes(problem))
+        gemmepi__append(text, "  sums of each 128 of k go to sums in F32%s\n",
+                        varies ? ", times the scales that vary along k" : "");
+}
+
+static const gemmepi__engine gemmepi__sm90_fp8_engine = {"sm90_fp8",
+                                                         GEMMEPI__HAS_SM90,
+                                                         1,
+                                                         gemmepi__fp8_rule,
+                                                         gemmepi__tma_varies,
+                                                         gemmepi__sm90_fp8_choose,
+                                                         GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
+                                                         gemmepi__sm90_fp8_estimate,
+                                                         gemmepi__sm90_fp8_tile,
+                                                         GEMMEPI__HAS_SM90 ? gemmepi__sm90_fp8_build : NULL,
+                                                         gemmepi__sm90_describe,
+                                                         gemmepi__sm90_fp8_explain,
+                                                         GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
+
+#endif
