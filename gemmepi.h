@@ -518,6 +518,53 @@ typedef struct gemmepi_matmul_args {
     void *const *operand_amax;          /* likewise of those with amax: one F32, as amax_d */
 } gemmepi_matmul_args;
 
+/* >>grouped products */
+
+/* Along what a grouped product is divided. */
+typedef enum gemmepi_grouping {
+    GEMMEPI_GROUPS_OF_ROWS = 0, /* a group has some rows of A and D, and a B of its own: experts forward, and the gradient of A */
+    GEMMEPI_GROUPS_OF_K = 1     /* a group has a part of k, and a D of its own: the gradient of experts' weights */
+} gemmepi_grouping;
+
+/* Many products of one n, types and epilogue, whose sizes only the device knows: experts of a mixture. args.ends says there where
+   each group ends, as torch._grouped_mm's offs do: group e has the positions ends[e - 1] (0 for the first) to ends[e] - 1. So there are as
+   many numbers as groups, and a running sum of counts is what is wanted. Groups may be empty. A position is
+
+   - GROUPS_OF_ROWS: a row. D[i, :] = epilogue(alpha op(A)[i, :] op(B[e]) + beta C[i, :]) for the positions i of each group e. product.m is how
+     many positions there are at most; rows from ends[groups - 1] on are neither read nor written. B has groups items, and so have
+     bias and the scales of b; all else is one matrix.
+   - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
+     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux, residual and bias have groups items; A and B are one.
+
+   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there are no formula,
+   BGRAD, BGRAD_A, BGRAD_B and BATCH_INVARIANT. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
+typedef struct gemmepi_grouped_desc {
+    gemmepi_matmul_desc product;
+    int groups; /* 1 to 4,096 */
+    gemmepi_grouping grouping;
+
+    /* More than 0: position i reads row index_a[i] of a matrix a that has so many rows (as stored, so a.transposed is 1 with GROUPS_OF_K and
+       0 else), with its scale; with GROUPS_OF_K likewise b, stored [k, n]. Rows may be read by many positions. 0: row i */
+    int64_t gather_a, gather_b;
+
+    /* GROUPS_OF_ROWS. More than 0: C, D, aux and residual have so many rows, and position i has row index_d[i] of each. No row may be
+       there twice. 0: row i */
+    int64_t scatter_d;
+    int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (what comes before the residual) + residual */
+} gemmepi_grouped_desc;
+
+/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends that are not ascending
+   or pass the last position, or an index that is out of range. Then nothing is written, and the next run of any plan of the context, the next
+   upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence, also after a graph's replay: once. On the host the call itself does. */
+typedef struct gemmepi_grouped_args {
+    gemmepi_matmul_args product;
+    const int32_t *ends;    /* [groups], ascending */
+    const int32_t *index_a; /* [positions], with gather_a */
+    const int32_t *index_b; /* [positions], with gather_b */
+    const int32_t *index_d; /* [positions], with scatter_d */
+    const float *weights;   /* [rows of D], with weighted */
+} gemmepi_grouped_args;
+
 /* >>element-wise operations */
 
 /* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one.
@@ -877,7 +924,8 @@ typedef enum gemmepi_plan_kind {
     GEMMEPI_PLAN_MATMUL = 1,
     GEMMEPI_PLAN_ELEMENTWISE = 2,
     GEMMEPI_PLAN_LINEAR = 3,
-    GEMMEPI_PLAN_LINEAR_BACKWARD = 4
+    GEMMEPI_PLAN_LINEAR_BACKWARD = 4,
+    GEMMEPI_PLAN_GROUPED = 5
 } gemmepi_plan_kind;
 
 typedef struct gemmepi_plan_details {
@@ -1039,6 +1087,11 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
+/* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and the same bits
+   in every run. Of what a position reads and which group it is in, its row is made alone: its bits do not depend on other groups. */
+GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                           const gemmepi_grouped_args *args, gemmepi_stream stream);
+
 #ifndef GEMMEPI_NO_LINEAR
 /* A layer's Y, and with SAVED P (else preact is not written): one product with desc's activation. What desc says of gradients is
    not looked at. Formulas,
@@ -1069,6 +1122,9 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
+/* Also UNSUPPORTED: what gemmepi_grouped_desc leaves out. */
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                                gemmepi_plan **plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                     gemmepi_plan **plan);
@@ -1100,6 +1156,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    another route or kernel. */
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                               gemmepi_stream stream);
+/* On the host a run takes some memory of the allocator's where rows are gathered along k. */
+GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
+                                               gemmepi_stream stream);
 #ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
                                                    gemmepi_stream stream);
@@ -1406,6 +1465,26 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
   default:
     return "unknown status";
   }
+}
+/* What a kernel finds wrong with the lists of a grouped product, in words: the host's own check says the same. */
+
+/* In the order of kernels/params.h, which counts them. */
+static const char *const gemmepi__names_of_lists[] = {"ends", "index_a", "index_b", "index_d"};
+
+#define GEMMEPI__LISTS 4
+
+/* value: what the list says at `at`; beside: of ends what the one before says, or the most, and of indices what they must be less than. */
+static gemmepi_status gemmepi__refuse_list(int list, int at, int value, int beside) {
+  const char *name = gemmepi__names_of_lists[list];
+  if (list)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written", name, at, value, beside - 1);
+  if (value < beside)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.ends[%d] of a grouped product is %d, but %d comes before it; ends ascend from 0 on: nothing was written",
+      at, value, beside);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at, value, beside);
 }
 /* Variables of the environment, and whether a folder that one of them names may be trusted with code. */
 
@@ -7833,11 +7912,59 @@ typedef struct gemmepi__formula_place {
 
 /* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
 #define GEMMEPI__INSIDE_PLACES 12
-#if !defined(__CUDACC__) || GEMMEPI_FORMULA
+#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
 #define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];
 #else
 #define GEMMEPI__PLACES
 #endif
+
+/* groups.cu: a part of a group, as a kernel takes it: of rows as many as a tile has, or all of k. */
+typedef struct gemmepi__group_part {
+  int group, first, end; /* positions */
+  int unused;
+} gemmepi__group_part;
+
+/* What kernels have of groups. Those of no grouped product have no such parameters. */
+typedef struct gemmepi__kernel_groups {
+  const int *count; /* of the parts; 0 where ends or indices are wrong */
+  const gemmepi__group_part *parts;
+  const int *index_a, *index_b, *index_d; /* NULL: none */
+  long long rows_a; /* that the scales of a have along k */
+} gemmepi__kernel_groups;
+#if !defined(__CUDACC__) || GEMMEPI_GROUPED
+#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;
+#else
+#define GEMMEPI__GROUPS
+#endif
+
+/* groups.cu: what was wrong with a list of ends or indices; in memory of the host's. */
+typedef struct gemmepi__fault {
+  int is_set, at; /* the first place, */
+  int value, beside; /* what it says, and, of ends, what the end before it does, else what it must be less than */
+} gemmepi__fault;
+enum { GEMMEPI__FAULT_ENDS, GEMMEPI__FAULT_A, GEMMEPI__FAULT_B, GEMMEPI__FAULT_D, GEMMEPI__FAULTS };
+
+#define GEMMEPI__MOST_GROUPS 4096
+
+typedef struct gemmepi__groups_params {
+  const int *ends;
+  const int *indices[3]; /* of A, B and D; NULL: none */
+  int limits[3]; /* what an index is less than */
+  int groups, positions; /* positions: at most */
+  int tile; /* rows of a part; 0: a group is one */
+  int *count;
+  gemmepi__group_part *parts;
+  gemmepi__fault *faults;
+} gemmepi__groups_params;
+
+/* groups.cu: rows gathered, in units of 16 bytes */
+typedef struct gemmepi__gather_params {
+  const void *from;
+  void *to;
+  const int *index, *ends, *count;
+  long long ld, to_ld; /* in units */
+  int groups, units; /* units: of a row */
+} gemmepi__gather_params;
 
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gemmepi__pass_params {
@@ -7856,6 +7983,7 @@ typedef struct gemmepi__plain_params {
   long long k;
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
   GEMMEPI__PLACES
+  GEMMEPI__GROUPS
 } gemmepi__plain_params;
 
 /* convert.cu, pack.cu: out = x in another type or its own, rows filled up with zeros to out.ld, which is a multiple of 8.
@@ -7903,6 +8031,7 @@ typedef struct gemmepi__sm90_params {
   int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
   GEMMEPI__PLACES
+  GEMMEPI__GROUPS
 } gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -8077,6 +8206,14 @@ static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
 #define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
 static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
+/* Of a grouped product, whose groups are the items of its batch: see problem/grouped.h. */
+typedef struct gemmepi__grouping {
+  int32_t groups; /* 0: it is none */
+  int32_t is_of_k; /* groups are of k, else of rows */
+  int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
+  int32_t scattered;
+} gemmepi__grouping;
+
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
   int64_t m, n, k, batch;
@@ -8092,6 +8229,7 @@ typedef struct gemmepi__problem {
   int32_t count; /* of the operands that it has */
   int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
   int32_t outputs; /* how many of them are written */
+  gemmepi__grouping grouping;
   struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
   gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
@@ -9172,6 +9310,7 @@ typedef struct gemmepi__arguments {
   double alpha, beta; /* 1 and 0 where they lie on the device */
   const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
   int uses_c;
+  gemmepi__kernel_groups groups; /* of a grouped product, else undefined */
 #ifndef GEMMEPI_NO_FORMULA
   const struct gemmepi__kept_formula *inside; /* the formula of a kernel's epilogue, NULL: it has none */
   void *const *operands; /* of a formula; set by gemmepi__take_formula_arguments, else undefined */
@@ -9475,9 +9614,9 @@ static gemmepi_status gemmepi__check_arguments(const gemmepi__problem *problem, 
   return status;
 }
 
-/* args -> arguments, or the sentence that says what is wrong with them. */
-static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
-  gemmepi__arguments *arguments) {
+/* args -> arguments, or the sentence that says what is wrong with them. row_factor: of a problem that has it, else NULL. */
+static gemmepi_status gemmepi__take_arguments_with(const gemmepi__problem *problem,
+  const gemmepi_matmul_args *args, const float *row_factor, gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
   if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
@@ -9486,6 +9625,7 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
   if (status)
     return status;
   gemmepi__take_pointers(problem, args, arguments->pointers);
+  memcpy(&arguments->pointers[GEMMEPI__ROW_FACTOR], &row_factor, sizeof row_factor);
 #ifndef GEMMEPI_NO_FORMULA
   arguments->inside = NULL;
 #endif
@@ -9504,6 +9644,11 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
   return gemmepi__check_arguments(problem, arguments);
 }
 
+static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
+  gemmepi__arguments *arguments) {
+  return gemmepi__take_arguments_with(problem, args, NULL, arguments);
+}
+
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
  than its element lowers it too; gemmepi__check_alignment will refuse that one. desc may be NULL, and is not checked yet. */
 static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
@@ -9519,6 +9664,336 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemme
   (void)desc;
 #endif
   return (size_t)(bits & (~bits + 1));
+}
+/* Grouped products: desc to a problem whose batch is the groups, and the pointers of a run.
+
+ Of what a group has of its own (B and bias of rows, D and what lies as it of k) items have a stride; all else is one matrix, whose stride is 0. */
+
+/* >>desc to problem */
+
+static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
+  const gemmepi_matmul_desc *product = &desc->product;
+  uint64_t sums = GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+  if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
+      desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
+  if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
+      (int)desc->grouping, GEMMEPI__UNINITIALISED);
+  if (product->batch != 0 && product->batch != 1)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many", (long long)product->batch);
+  if (product->order != GEMMEPI_ROW_MAJOR)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
+      "column by column is a row-major one that is transposed", (int)product->order);
+  if (product->formula)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.formula is given; grouped products have none");
+  if (product->epilogue & sums)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has a BGRAD; grouped products have none");
+  if (product->flags & GEMMEPI_BATCH_INVARIANT)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_positions(const char *name, int64_t size) {
+  if (size >= 0 && size < ((int64_t)1 << 30))
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
+    (long long)size, GEMMEPI__UNINITIALISED);
+}
+
+/* What gathers and scatters ask of the rest. */
+static gemmepi_status gemmepi__check_indices(const gemmepi_grouped_desc *desc) {
+  int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+  gemmepi_status status = gemmepi__check_positions("gather_a", desc->gather_a);
+  if (!status)
+    status = gemmepi__check_positions("gather_b", desc->gather_b);
+  if (!status)
+    status = gemmepi__check_positions("scatter_d", desc->scatter_d);
+  if (!status)
+    status = of_k ? gemmepi__check_positions("product.k", desc->product.k)
+        : gemmepi__check_positions("product.m", desc->product.m);
+  if (status)
+    return status;
+  if (desc->weighted != 0 && desc->weighted != 1)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is %d; accepted are 0 and 1%s",
+      desc->weighted, GEMMEPI__UNINITIALISED);
+  if (of_k && (desc->scatter_d || desc->weighted))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
+      "GROUPS_OF_ROWS", desc->scatter_d ? "scatter_d" : "weighted");
+  if (!of_k && desc->gather_b)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
+      (long long)desc->gather_b);
+  if (desc->gather_a && desc->product.a.transposed != of_k)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; accepted is %d with GROUPS_OF_%s",
+      desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+  if (desc->gather_b && desc->product.b.transposed)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; accepted is 0",
+      desc->product.b.transposed);
+  return GEMMEPI_OK;
+}
+
+/* Scales that change along k would be those of several groups. */
+static gemmepi_status gemmepi__check_scales_of_groups(const gemmepi_grouped_desc *desc) {
+  const gemmepi_scale *scales[2];
+  int i;
+  scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
+  for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
+    if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
+      return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.%s.scale.mode is %d with GROUPS_OF_K; groups do not end where "
+        "128 steps of k do: accepted are NONE, TENSOR and OUTER", i ? "b" : "a", (int)scales[i]->mode);
+  return GEMMEPI_OK;
+}
+
+/* What a group has of its own, bit by operand. */
+static uint32_t gemmepi__own_of_group(int of_k) {
+  return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL | 1u << GEMMEPI__BIAS
+        : 1u << GEMMEPI__B | 1u << GEMMEPI__BIAS;
+}
+
+/* The stride of items that lie one after another, in elements; 0 where there are too many, which the view's check says. */
+static int64_t gemmepi__dense_stride(int64_t lines, int64_t length, int64_t ld, int is_mask) {
+  int64_t stride;
+  if (ld <= 0)
+    ld = is_mask ? (length + 127) / 128 * 128 : length;
+  stride = gemmepi__offset(lines, ld, 0);
+  return stride < 0 ? 0 : stride;
+}
+
+typedef struct gemmepi__desc_matrix {
+  int operand;
+  gemmepi_matrix *matrix;
+  int64_t lines, length;
+} gemmepi__desc_matrix;
+
+/* Strides as the problem needs them: of what groups have of their own the caller's, or one after another; of outputs that are one matrix any that
+ keep items apart, for a moment. */
+static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+  int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+  uint32_t own = gemmepi__own_of_group(of_k);
+  int64_t n = product->n, columns = gemmepi__result_columns(product->epilogue, n);
+  const gemmepi__desc_matrix matrices[] = {
+    {GEMMEPI__A, &product->a, 0, 0},
+    {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k, product->b.transposed ? product->k : n},
+    {GEMMEPI__C, &product->c, product->m, n},
+    {GEMMEPI__D, &product->d, product->m, columns < 0 ? 0 : columns},
+    {GEMMEPI__AUX, &product->aux, product->m, gemmepi__aux_columns(product->epilogue, n)},
+    {GEMMEPI__RESIDUAL, &product->residual, product->m, columns < 0 ? 0 : columns}};
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(matrices); i++) {
+    const gemmepi__desc_matrix *row = &matrices[i];
+    const char *name = gemmepi__operand_names[row->operand];
+    int is_own = own >> row->operand & 1, is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
+    if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.product.%s has a batch_stride, but it is one matrix for all groups with GROUPS_OF_%s: leave it 0",
+        name, of_k ? "K" : "ROWS");
+    if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
+      continue; /* as D */
+    if (!row->matrix->batch_stride && (is_own || is_output))
+      row->matrix->batch_stride =
+        gemmepi__dense_stride(row->lines, row->length, row->matrix->ld,
+          row->operand == GEMMEPI__AUX && gemmepi__aux_is_mask(product->epilogue));
+  }
+  if (product->bias.batch_stride == 0)
+    product->bias.batch_stride = n < 0 ? 0 : n;
+  return GEMMEPI_OK;
+}
+
+/* Of one matrix for all groups, of so many lines where that is not negative. */
+static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, int64_t lines) {
+  gemmepi__view *view = &problem->views[operand];
+  if (!view->dtype)
+    return GEMMEPI_OK;
+  if (lines >= 0)
+    view->lines = lines;
+  view->batch_stride = 0;
+  return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
+}
+
+/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another. */
+static void gemmepi__spread_scales(gemmepi__problem *problem) {
+  uint32_t own = gemmepi__own_of_group(problem->grouping.is_of_k);
+  int operand;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++) {
+    gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    if (!scale->dtype || !(own >> operand & 1) || scale->batch_stride || problem->batch <= 1)
+      continue;
+    scale->batch_stride = scale->lines * scale->ld;
+    scale->bytes += (problem->batch - 1) * scale->batch_stride * 4;
+  }
+}
+
+static gemmepi_status gemmepi__make_weights(gemmepi__problem *problem, int64_t rows) {
+  gemmepi__view *view = &problem->views[GEMMEPI__ROW_FACTOR];
+  if (problem->accumulator == GEMMEPI_I32)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is 1 with a result in I32; weights are F32");
+  view->dtype = GEMMEPI_F32;
+  view->bits = 32;
+  view->alignment = 4;
+  view->lines = 1;
+  view->length = rows;
+  view->ld = 0;
+  view->batch_stride = 0;
+  return gemmepi__check_view(view, "weights", 1);
+}
+
+/* The rows that D, and what lies as it does, has. */
+static int64_t gemmepi__rows_of_d(const gemmepi__problem *problem) {
+  return problem->views[GEMMEPI__D].lines;
+}
+
+/* How many positions there are at most. */
+static int64_t gemmepi__positions(const gemmepi__problem *problem) {
+  return problem->grouping.is_of_k ? problem->k : problem->m;
+}
+
+static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
+  static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+  int of_k = problem->grouping.is_of_k;
+  gemmepi_status status = gemmepi__make_one(problem, GEMMEPI__A, desc->gather_a ? desc->gather_a : -1);
+  size_t i;
+  if (!status && of_k)
+    status = gemmepi__make_one(problem, GEMMEPI__B, desc->gather_b ? desc->gather_b : -1);
+  for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
+    status = gemmepi__make_one(problem, of_rows[i], desc->scatter_d ? desc->scatter_d : -1);
+  if (!status && desc->weighted)
+    status = gemmepi__make_weights(problem, gemmepi__rows_of_d(problem));
+  return status;
+}
+
+/* Scales of a by rows, or of b with groups of k, count the rows that are stored: a gathered a's take its own. */
+static void gemmepi__count_scales(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+  if (desc->gather_a && desc->grouping == GEMMEPI_GROUPS_OF_ROWS)
+    product->m = desc->gather_a;
+}
+
+/* The scales of a gathered a, which has rows of its own. */
+static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
+  gemmepi_matmul_desc own = desc->product;
+  gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_A];
+  gemmepi__count_scales(desc, &own);
+  if (!scale->dtype || own.m == desc->product.m)
+    return GEMMEPI_OK;
+  memset(scale, 0, sizeof *scale);
+  problem->views[GEMMEPI__A].scale = 0;
+  return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
+}
+
+static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator, const gemmepi_grouped_desc *desc,
+  size_t alignment, gemmepi__problem *problem) {
+  gemmepi_matmul_desc product;
+  gemmepi_status status;
+  if (!desc)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  product = desc->product;
+  status = gemmepi__check_grouping(desc);
+  if (!status)
+    status = gemmepi__check_indices(desc);
+  if (!status)
+    status = gemmepi__check_scales_of_groups(desc);
+  if (!status)
+    status = gemmepi__check_epilogue(product.epilogue);
+  if (!status)
+    status = gemmepi__set_strides(desc, &product);
+  product.batch = desc->groups;
+  if (!status)
+    status = gemmepi__normalise_in(allocator, &product, alignment, problem);
+  if (status)
+    return status;
+  problem->grouping.groups = desc->groups;
+  problem->grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+  problem->grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
+  problem->grouping.scattered = desc->scatter_d > 0;
+  status = gemmepi__unite_views(desc, problem);
+  if (!status)
+    status = gemmepi__take_gathered_scale(desc, problem);
+  gemmepi__spread_scales(problem);
+  gemmepi__list_operands(problem);
+  return status;
+}
+
+/* The product of one group alone: of `first` positions on, as many as there are. */
+static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
+  gemmepi__problem one = *problem;
+  one.batch = 1;
+  memset(&one.grouping, 0, sizeof one.grouping);
+  *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
+  return one;
+}
+
+/* >>arguments */
+
+/* What a run reads beside operands; NULL: it has none. */
+typedef struct gemmepi__group_lists {
+  const int32_t *lists[GEMMEPI__FAULTS]; /* in the order of names */
+  int64_t limits[GEMMEPI__FAULTS]; /* what an index is less than; of ends the most */
+} gemmepi__group_lists;
+
+static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const char *name, const int32_t *list, int64_t length) {
+  uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
+  int i;
+  if (begin % 4)
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
+  for (i = 0; i < problem->outputs; i++) {
+    const gemmepi__view *view = &problem->views[problem->list[i]];
+    uintptr_t output = (uintptr_t)arguments->pointers[problem->list[i]];
+    if (output && output < end && begin < output + (uintptr_t)view->bytes)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
+        gemmepi__argument_name(problem, problem->list[i]), (const void *)output,
+        (long long)view->bytes, name, (const void *)list);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists) {
+  const gemmepi__grouping *grouping = &problem->grouping;
+  int wanted[GEMMEPI__FAULTS], i;
+  static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
+  gemmepi_status status = GEMMEPI_OK;
+  wanted[GEMMEPI__FAULT_ENDS] = 1;
+  wanted[GEMMEPI__FAULT_A] = grouping->gathered & 1;
+  wanted[GEMMEPI__FAULT_B] = grouping->gathered >> 1;
+  wanted[GEMMEPI__FAULT_D] = grouping->scattered;
+  for (i = 0; i < GEMMEPI__FAULTS && !status; i++) {
+    int64_t length = i ? gemmepi__positions(problem) : grouping->groups;
+    if (!lists->lists[i] && wanted[i] && length)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product %s%s needs it",
+        gemmepi__names_of_lists[i], i ? "with " : "", fields[i]);
+    if (lists->lists[i] && !wanted[i])
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", gemmepi__names_of_lists[i], fields[i]);
+    if (lists->lists[i])
+      status = gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
+  }
+  return status;
+}
+
+/* args -> arguments and lists, or the sentence that says what is wrong with them. */
+static gemmepi_status gemmepi__take_grouped_arguments(const gemmepi__problem *problem, const gemmepi_grouped_args *args,
+  gemmepi__arguments *arguments, gemmepi__group_lists *lists) {
+  int weighted = gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR);
+  gemmepi_status status;
+  if (weighted != (args->weights != NULL) && (args->weights || gemmepi__rows_of_d(problem)))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
+      args->weights ? "given" : "NULL", weighted);
+  status = gemmepi__take_arguments_with(problem, &args->product, args->weights, arguments);
+  if (status)
+    return status;
+  memset(lists, 0, sizeof *lists);
+  lists->lists[GEMMEPI__FAULT_ENDS] = args->ends;
+  lists->lists[GEMMEPI__FAULT_A] = args->index_a;
+  lists->lists[GEMMEPI__FAULT_B] = args->index_b;
+  lists->lists[GEMMEPI__FAULT_D] = args->index_d;
+  lists->limits[GEMMEPI__FAULT_ENDS] = gemmepi__positions(problem);
+  lists->limits[GEMMEPI__FAULT_A] = problem->views[GEMMEPI__A].lines;
+  lists->limits[GEMMEPI__FAULT_B] = problem->views[GEMMEPI__B].lines;
+  lists->limits[GEMMEPI__FAULT_D] = gemmepi__rows_of_d(problem);
+  return gemmepi__check_lists(problem, arguments, lists);
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* The pointers of a formula's operands in one run, checked like all others. */
@@ -11049,6 +11524,8 @@ typedef struct gemmepi__cu_launch_config {
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3) \
   X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0) \
   X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6) \
+  X(CU_MEMHOSTALLOC_PORTABLE, 1) \
+  X(CU_MEMHOSTALLOC_DEVICEMAP, 2) \
   X(CU_STREAM_DEFAULT, 0) \
   X(CU_STREAM_NON_BLOCKING, 1) \
   X(CU_STREAM_CAPTURE_MODE_RELAXED, 2) \
@@ -11087,6 +11564,8 @@ enum {
   X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void)) \
   X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size)) \
   X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer)) \
+  X(mem_host_alloc, cuMemHostAlloc, gemmepi__cu_result, (void **pointer, size_t size, unsigned flags)) \
+  X(mem_free_host, cuMemFreeHost, gemmepi__cu_result, (void *pointer)) \
   X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result, \
     (void *value, int attribute, gemmepi__cu_deviceptr pointer)) \
   X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result, \
@@ -12540,6 +13019,8 @@ struct gemmepi_context {
     tune_lock; /* held while a problem is tuned: what is timed is alone, as far as the context goes */
   int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
+  gemmepi__atomic_pointer faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
+
   gemmepi__mutex lock; /* held for moments: guards handles, plans, and adding to blocks */
   gemmepi__map handles; /* the host's: see handles.h */
   gemmepi__map plans; /* of one-shot calls: gemmepi__kept by problem or task */
@@ -12909,6 +13390,46 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
   gemmepi__unlock(&context->build_lock);
   return GEMMEPI_OK;
 }
+/* What kernels find wrong in lists that only the device can read: a few numbers in memory of the host's that the device reaches, looked at by
+ later calls. There from a context's first grouped plan on. */
+
+/* Of each list, as gemmepi__fault in kernels/params.h has them. */
+enum { GEMMEPI__FAULT_IS_SET, GEMMEPI__FAULT_AT, GEMMEPI__FAULT_VALUE, GEMMEPI__FAULT_BESIDE, GEMMEPI__FAULT_NUMBERS };
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gemmepi__make_faults(gemmepi_context *context) {
+  const size_t size = sizeof(int) * GEMMEPI__LISTS * GEMMEPI__FAULT_NUMBERS;
+  void *faults = NULL;
+  int result;
+  if (gemmepi__load_pointer(&context->faults))
+    return GEMMEPI_OK;
+  result = context->driver.mem_host_alloc(&faults, size, GEMMEPI__CU_MEMHOSTALLOC_PORTABLE | GEMMEPI__CU_MEMHOSTALLOC_DEVICEMAP);
+  if (result)
+    return gemmepi__cuda_failed(&context->driver, result, "allocating memory that device and host share");
+  memset(faults, 0, size);
+  gemmepi__publish_pointer(&context->faults, faults);
+  return GEMMEPI_OK;
+}
+
+/* The sentence about a run that has found something wrong since the last call, once. */
+static gemmepi_status gemmepi__take_fault(gemmepi_context *context) {
+  volatile int *faults = (volatile int *)gemmepi__load_pointer(&context->faults);
+  int list, at, value, beside, is_set;
+  for (list = 0; faults && list < GEMMEPI__LISTS; list++, faults += GEMMEPI__FAULT_NUMBERS) {
+    if (!faults[GEMMEPI__FAULT_IS_SET])
+      continue;
+    gemmepi__lock(&context->lock);
+    is_set = faults[GEMMEPI__FAULT_IS_SET];
+    at = faults[GEMMEPI__FAULT_AT];
+    value = faults[GEMMEPI__FAULT_VALUE];
+    beside = faults[GEMMEPI__FAULT_BESIDE];
+    faults[GEMMEPI__FAULT_IS_SET] = 0;
+    gemmepi__unlock(&context->lock);
+    if (is_set)
+      return gemmepi__refuse_list(list, at, value, beside);
+  }
+  return GEMMEPI_OK;
+}
 /* What the host gave out, memory and streams, so that what is none of it is refused there as a GPU refuses it. */
 
 /* What a pointer in context->handles is: the address of one of these. */
@@ -12970,7 +13491,10 @@ static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_strea
   if (begin && size > (size_t)((uintptr_t)-1 - begin))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace, (gemmepi__ull)size);
-  return gemmepi__check_stream(context, stream);
+  {
+    gemmepi_status status = gemmepi__check_stream(context, stream);
+    return status ? status : gemmepi__take_fault(context);
+  }
 }
 
 /* The tokens of streams that were not destroyed. */
@@ -13107,7 +13631,7 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
   return result ? gemmepi__cuda_failed(&context->driver, result, up ? "copying to the device" : "copying to the host")
-        : GEMMEPI_OK;
+        : gemmepi__take_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
@@ -13139,7 +13663,8 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
     return status;
   result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
-  return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream") : GEMMEPI_OK;
+  return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream")
+        : gemmepi__take_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream) {
@@ -13503,23 +14028,39 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n"}},
 {"gemm_plain.cu",
 {
-"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Accumulated;\ntypedef Choose<TENSOR_CORES,Compute,Accumulated>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\n"
-"constexpr int OCTET=8;\nconstexpr int OCTETS=TILE/2/OCTET;\nconstexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE +8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\nconstexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr bool A_VARIES=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\nstatic_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool HIGH_TOTALS=CHUNKED&&SAME<Accumulated,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<HIGH_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\n"
-"return outer*LINE_PITCH+((byte/PIECE ^ outer/OCTET%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\ntemplate<class T,bool Transposed,bool Aligned>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\nstatic constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\nWords<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,long long outer){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\nrun=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data+item*x.stride +line*ld+run+(Transposed?outer:outer*ld);\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\n"
-"int lines_left=(Transposed?k_left:outer_left)-line;\nint run_left=(Transposed?outer_left:k_left)-run;\nint valid=existing(run_left);\nif(Aligned&&valid==RUN&&lines_left>((UNITS-1)*LINES+1)*PACKED-1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nfrom+=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED+i;\nruns[unit][i]=read_run<Aligned>(from+next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line +unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\nif constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n"
-"__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\n",
-"constexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words+word];\n*reinterpret_cast<Part*>(shared+place(outer,run*(int)sizeof(Staged)+i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\nelement.at[word]=staged[0].at[outer*words+word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\n"
-"constexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared+place(run+outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\nDEVICE void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\nDEVICE void multiply_fragments(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=eighth*LINE_PITCH+quarter*sizeof(u32);\nb+=eighth*LINE_PITCH+quarter*sizeof(u32);\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[OCTETS/2][4],right[OCTETS][2];\n#pragma unroll\n"
-"for(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*OCTET,byte +half*PIECE);\nleft[i/2][i%2+2*half]= *reinterpret_cast<const u32*>(a+at);\nright[i][half]= *reinterpret_cast<const u32*>(b+at);\n}\n#pragma unroll\nfor(int i=0;i<OCTETS;i+=2)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\nmultiply_16(T(),sums[i][j],sums[i+1][j],left[i/2],right[j]);\n}\n}\n\nDEVICE int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\nDEVICE float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\nDEVICE double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE void multiply_elements(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nconstexpr int count=PIECE/(int)sizeof(Accumulated);\nstruct alignas(PIECE)Part{\nAccumulated at[count];\n};\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=eighth*LINE_PITCH;\nb+=quarter*2*LINE_PITCH;\n#pragma unroll 1\nfor(int half=0;half<2;half++){\n"
-"#pragma unroll\nfor(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[OCTETS],right[OCTETS][2];\n",
-"#pragma unroll\nfor(int i=0;i<OCTETS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a+place(i*OCTET,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b+place(i*OCTET+e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na+=LINE_BYTES/2;\nb+=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[OCTETS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent-1;\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent-first;\n}\n__device__ void next(){\n#pragma unroll\n"
-"for(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*OCTET+e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i+e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat+=step;\n}\n};\n\ntemplate<class T>DEVICE void add_to_total(T&value,Total&total,float factor){\nif constexpr(HIGH_TOTALS){\ntotal+=value>>16;\nvalue&=0xffff;\n}else{\ntotal+=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\nDEVICE void add_chunk(const Left&left,const Right&right,Accumulated(&sums)[OCTETS][OCTETS][2],\nTotal(&totals)[OCTETS][OCTETS][2]){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\nDEVICE Acc finished(Accumulated value,Total total){\nif(HIGH_TOTALS)\nreturn(Acc)((long long)total*65536+(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n"
-"}\n\n\n\ntemplate<class Left,class Right>\nDEVICE void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\nDEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE;\nint rows=p.m-tile_row<TILE?(int)(p.m-tile_row):TILE;\nint columns=p.n-tile_column<TILE?(int)(p.n-tile_column):TILE;\n"
-"int row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nAccumulated sums[OCTETS][OCTETS][2]={};\nTotal totals[OCTETS][OCTETS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+eighth,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\n"
-"chunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\n",
-"scales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++){\nint at=(row+i*OCTET+eighth)*RESULT_PITCH+column+j*OCTET+quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\n"
-"Epilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n\n\n\n#include \"epilogue.cuh\"\n#include \"groups.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n#ifndef GEMMEPI_ROW_SCALE_A\n#define GEMMEPI_ROW_SCALE_A 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Accumulated;\n"
+"typedef Choose<TENSOR_CORES,Compute,Accumulated>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int SPLIT=GROUPED?HALVES_IN:1;\nconstexpr int TILE_COLUMNS=TILE/SPLIT;\nconstexpr int OCTET=8;\nconstexpr int OCTETS=TILE/2/OCTET;\nconstexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE +8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\nconstexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr int MODE_OF_A=GROUPED?GEMMEPI_ROW_SCALE_A:GEMMEPI_SCALE_A;\nconstexpr bool A_VARIES=MODE_OF_A==SCALE_VECTOR_128||MODE_OF_A==SCALE_BLOCK_128;\nconstexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\n"
+"static_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool HIGH_TOTALS=CHUNKED&&SAME<Accumulated,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<HIGH_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\nreturn outer*LINE_PITCH+((byte/PIECE ^ outer/OCTET%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\nstruct Tile_place{\nlong long outer,k;\nconst int*index;\nlong long other_half;\n};\n\n\ntemplate<class T,bool Transposed,bool Aligned,bool Split=false,bool Gathers=false>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\nstatic constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\n"
+"Words<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\nconst int*index;\nlong long other_half;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,const Tile_place&at){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\nrun=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data+item*x.stride +(Gathers?0:line*ld)+run+(Transposed?at.outer:at.k);\nlong long first=Transposed?at.k:at.outer;\nfrom+=Gathers?0:first*ld;\nindex=Gathers?at.index+first:nullptr;\nother_half=Split?(at.other_half-TILE/2)*(Transposed?1:ld):0;\nif(Split&&Transposed&&run>=TILE/2)\nfrom+=other_half;\n}\n\n\n__device__ long long to_line(int next)const{\nif constexpr(Gathers)\nreturn index[line +next]*ld;\nelse if constexpr(Split&& !Transposed)\nreturn next*ld+(line +next>=TILE/2?other_half:0);\nelse\nreturn next*ld;\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\nint lines_left=(Transposed?k_left:outer_left)-line;\n"
+"int run_left=(Transposed?outer_left:k_left)-(Split&&Transposed?run%(TILE/2):run);\nint valid=existing(run_left);\n",
+"if(Aligned&&valid==RUN&&lines_left>((UNITS-1)*LINES+1)*PACKED-1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nif(Gathers&&Transposed)\nindex+=STEP;\nelse\nfrom+=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED+i;\nif constexpr(Gathers||(Split&& !Transposed)){\nbool exists=Split&& !Transposed?(line +next)%(TILE/2)<lines_left+line:next<lines_left;\nruns[unit][i]=read_run<Aligned>(exists?from+to_line(next):from,exists?valid:0);\n}else{\nruns[unit][i]=read_run<Aligned>(from+next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line +unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\n"
+"if constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\nconstexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words+word];\n*reinterpret_cast<Part*>(shared+place(outer,run*(int)sizeof(Staged)+i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\n"
+"element.at[word]=staged[0].at[outer*words+word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\nconstexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared+place(run+outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\nDEVICE void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n"
+"DEVICE void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\nDEVICE void multiply_fragments(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=eighth*LINE_PITCH+quarter*sizeof(u32);\n"
+"b+=eighth*LINE_PITCH+quarter*sizeof(u32);\n#pragma unroll\n",
+"for(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[OCTETS/2][4],right[OCTETS][2];\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*OCTET,byte +half*PIECE);\nleft[i/2][i%2+2*half]= *reinterpret_cast<const u32*>(a+at);\nright[i][half]= *reinterpret_cast<const u32*>(b+at);\n}\n#pragma unroll\nfor(int i=0;i<OCTETS;i+=2)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\nmultiply_16(T(),sums[i][j],sums[i+1][j],left[i/2],right[j]);\n}\n}\n\nDEVICE int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\nDEVICE float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\nDEVICE double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE void multiply_elements(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nconstexpr int count=PIECE/(int)sizeof(Accumulated);\nstruct alignas(PIECE)Part{\nAccumulated at[count];\n};\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n"
+"a+=eighth*LINE_PITCH;\nb+=quarter*2*LINE_PITCH;\n#pragma unroll 1\nfor(int half=0;half<2;half++){\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[OCTETS],right[OCTETS][2];\n#pragma unroll\nfor(int i=0;i<OCTETS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a+place(i*OCTET,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b+place(i*OCTET+e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na+=LINE_BYTES/2;\nb+=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[OCTETS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\n"
+"long long outer=first<extent?first:extent-1;\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent-first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*OCTET+e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i+e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat+=step;\n}\n};\n\n\ntemplate<int Mode>struct Row_scales{\nconst float*at[OCTETS];\nlong long step;\nfloat values[OCTETS][1];\n\n#if GEMMEPI_GROUPED\n__device__ Row_scales(const gemmepi__kernel_scale&scale,const gemmepi__kernel_groups&groups,long long first,int left,\nlong long k){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++){\nlong long position=first+(i*OCTET<left?i*OCTET:0);\nlong long row=left<=0?0:GATHERS_A&&GROUPED_ROWS?groups.index_a[position]:position;\nif(Mode==SCALE_VECTOR_128||Mode==SCALE_BLOCK_128){\n"
+"Scale_line line=scale_line<Mode>(scale.data,row,groups.rows_a,k);\nat[i]=line.at;\nstep=line.step;\n}else{\nat[i]=scale.data+row;\n}\n}\n}\n#endif\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++){\nvalues[i][0]= *at[i];\nat[i]+=step;\n}\n}\n\n__device__ Acc of_row(int i)const{\nreturn(Acc)*at[i];\n}\n};\n\ntemplate<class T>DEVICE void add_to_total(T&value,Total&total,float factor){\nif constexpr(HIGH_TOTALS){\ntotal+=value>>16;\nvalue&=0xffff;\n}else{\ntotal+=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\nDEVICE void add_chunk(const Left&left,const Right&right,Accumulated(&sums)[OCTETS][OCTETS][2],\nTotal(&totals)[OCTETS][OCTETS][2]){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\nDEVICE Acc finished(Accumulated value,Total total){\n"
+"if(HIGH_TOTALS)\nreturn(Acc)((long long)total*65536+(long long)value);\n",
+"return CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\ntemplate<class Left,class Right>\nDEVICE void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\nDEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nstruct Block_tile{\nu32 part,item;\nlong long row,first_k,depth;\nint rows;\n};\n\n\nDEVICE Block_tile tile_of_block(const gemmepi__plain_params&params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\n#if GEMMEPI_GROUPED\nu32 nth=GROUPED_K?part/p.row_tiles:part;\nif((int)nth>= *params.groups.count)\nreturn{};\ngemmepi__group_part of=params.groups.parts[nth];\nlong long row=GROUPED_K?(long long)(part-nth*p.row_tiles)*TILE:of.first;\n"
+"long long left=GROUPED_K?p.m-row:of.end-row;\nreturn{part,(u32)of.group,row,GROUPED_K?of.first:0,GROUPED_K?of.end-of.first:params.k,\nleft<TILE?(int)left:TILE};\n#else\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nreturn{part,item,tile_row,0,params.k,p.m-tile_row<TILE?(int)(p.m-tile_row):TILE};\n#endif\n}\n\n#if GEMMEPI_GROUPED\n#define GEMMEPI_INDEX_OF(params, name) params.groups.index_##name\n#define GEMMEPI_ROW_OF_D(params, row) row_of_d(params.groups, row)\n#else\n#define GEMMEPI_INDEX_OF(params, name) nullptr\n#define GEMMEPI_ROW_OF_D(params, row) (row)\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst Block_tile tile=tile_of_block(params);\nu32 part=tile.part,item=tile.item;\nlong long tile_row=tile.row,depth=tile.depth;\n"
+"long long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_COLUMNS;\nint rows=tile.rows;\nint columns=p.n-tile_column<TILE_COLUMNS?(int)(p.n-tile_column):TILE_COLUMNS;\nif(GROUPED&&rows==0)\nreturn;\nint row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nAccumulated sums[OCTETS][OCTETS][2]={};\nTotal totals[OCTETS][OCTETS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED,false,GATHERS_A>a(\nparams.a,item,{tile_row,tile.first_k,GEMMEPI_INDEX_OF(params,a),0});\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED,(SPLIT>1),GATHERS_B>b(\nparams.b,item,{tile_column,tile.first_k,GEMMEPI_INDEX_OF(params,b),p.n});\n#if GEMMEPI_GROUPED\nRow_scales<MODE_OF_A>scales_a(p.scale_a,params.groups,tile_row+row+eighth,rows-row-eighth,params.k);\n#else\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+eighth,p.m,params.k);\n#endif\n"
+"long long scaled_column=tile_column+column+quarter*2;\nif(SPLIT>1&&column)\nscaled_column+=p.n-TILE_COLUMNS;\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,scaled_column,p.n*SPLIT,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=depth<STEP?(int)depth:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=depth;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\n"
+"add_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\n",
+"Acc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++){\nint at=(row+i*OCTET+eighth)*RESULT_PITCH+column+j*OCTET+quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n#if GEMMEPI_GROUPED\nif(MODE_OF_A==SCALE_OUTER){\nresults[at]=product(results[at],scales_a.of_row(i));\nresults[at+1]=product(results[at+1],scales_a.of_row(i));\n}\n#endif\n}\n__syncthreads();\nconstexpr int width=TILE_COLUMNS/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nlong long row_of_result=GEMMEPI_ROW_OF_D(params,tile_row+r);\n"
+"load_saved(p,state,item,row_of_result,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<SPLIT*RUN;i++)\nv[i/RUN][i%RUN]=results[r*RESULT_PITCH+i/RUN*TILE_COLUMNS+x*RUN+i%RUN];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,row_of_result,first,valid,v);\nstore_result(p,state,item,row_of_result,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+{"groups.cu",
+{
+"#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\nconstexpr int THREADS=1024,WARP=32;\nconstexpr int EACH=GEMMEPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gemmepi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\nDEVICE int wrong_index(const int*index,int limit,int positions){\nfor(int i=(int)threadIdx.x;i<positions;i+=THREADS)\nif(index[i]<0||index[i]>=limit)\nreturn i;\nreturn NONE;\n}\n\nDEVICE void say_fault(const gemmepi__groups_params&p,int which,int at){\ngemmepi__fault*fault=p.faults+which;\nconst int*list=which==GEMMEPI__FAULT_ENDS?p.ends:p.indices[which-GEMMEPI__FAULT_A];\nint before=at?list[at-1]:0;\nfault->at=at;\nfault->value=list[at];\n"
+"fault->beside=which!=GEMMEPI__FAULT_ENDS?p.limits[which-GEMMEPI__FAULT_A]:list[at]<before?before:p.positions;\n__threadfence_system();\n*(volatile int*)&fault->is_set=1;\n}\n\n\n\n\nDEVICE int sum_before(int own,int*shared){\nint lane=threadIdx.x%WARP,warp=threadIdx.x/WARP,sum=own;\nfor(int step=1;step<WARP;step*=2){\nint other=__shfl_up_sync(0xffffffffu,sum,step);\nsum+=lane>=step?other:0;\n}\nif(lane==WARP -1)\nshared[warp]=sum;\n__syncthreads();\nint of_warps=0;\nfor(int i=0;i<warp;i++)\nof_warps+=shared[i];\nreturn of_warps+sum-own;\n}\n\n\n\n\nDEVICE int last_at_most(const int*numbers,int count,int x){\nint low=0,high=count;\nwhile(high-low>1){\nint middle=(low+high)/2;\nif(numbers[middle]<=x)\nlow=middle;\nelse\nhigh=middle;\n}\nreturn low;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p){\n__shared__ int starts[GEMMEPI__MOST_GROUPS+1],parts[GEMMEPI__MOST_GROUPS+1];\n"
+"__shared__ int sums[THREADS/WARP],wrong[GEMMEPI__FAULTS];\nafter_launches_before();\nif(threadIdx.x<GEMMEPI__FAULTS)\nwrong[threadIdx.x]=NONE;\n__syncthreads();\n\n\nint ends[EACH],first=(int)threadIdx.x*EACH;\nfor(int i=0;i<EACH;i++)\nends[i]=first+i<p.groups?p.ends[first+i]:0;\nint before=first&&first<=p.groups?p.ends[first-1]:0;\nint at=wrong_end(p,ends,before);\nif(at!=NONE)\natomicMin(&wrong[GEMMEPI__FAULT_ENDS],at);\n__syncthreads();\n\n\nint positions=wrong[GEMMEPI__FAULT_ENDS]==NONE?p.ends[p.groups-1]:0;\nfor(int i=0;i<3;i++){\nat=p.indices[i]?wrong_index(p.indices[i],p.limits[i],positions):NONE;\nif(at!=NONE)\natomicMin(&wrong[GEMMEPI__FAULT_A+i],at);\n}\n__syncthreads();\nbool is_wrong=false;\nfor(int i=0;i<GEMMEPI__FAULTS;i++)\nis_wrong=is_wrong||wrong[i]!=NONE;\nif(is_wrong){\nif(threadIdx.x==0)\n*p.count=0;\nif(threadIdx.x<GEMMEPI__FAULTS&&wrong[threadIdx.x]!=NONE)\nsay_fault(p,(int)threadIdx.x,wrong[threadIdx.x]);\nreturn;\n}\n\n\n"
+"int own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\nint rows=first+i<p.groups?ends[i]-start:0;\nof_group[i]=first+i>=p.groups?0:p.tile?(rows+p.tile -1)/p.tile:1;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nsums[0]=part;\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=sums[0];\nfor(int i=(int)threadIdx.x;i<count;i+=THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group]+(i-parts[group])*p.tile;\nint end=group +1<p.groups?starts[group +1]:positions;\ngemmepi__group_part one={group,from,p.tile&&end-from>p.tile?from+p.tile:end,0};\np.parts[i]=one;\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(256)gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p){\nafter_launches_before();\nint positions= *p.count?p.ends[p.groups-1]:0;\n"
+"for(int row=(int)(blockIdx.x*8+threadIdx.x/WARP);row<positions;row+=(int)gridDim.x*8){\nconst uint4*from=(const uint4*)p.from+p.index[row]*p.ld;\nuint4*to=(uint4*)p.to+row*p.to_ld;\n",
+"for(int i=(int)threadIdx.x%WARP;i<p.units;i+=WARP*4){\nuint4 units[4];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nunits[j]=from[i+j*WARP];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nto[i+j*WARP]=units[j];\n}\n}\n}\n"}},
+{"groups.cuh",
+{
+"#line 1 \"src/kernels/groups.cuh\"\n\n#pragma once\n#include \"params.h\"\n\n#ifndef GEMMEPI_GROUPED\n#define GEMMEPI_GROUPED 0\n#endif\n#ifndef GEMMEPI_GATHERED\n#define GEMMEPI_GATHERED 0\n#define GEMMEPI_SCATTERED 0\n#endif\n\nconstexpr bool GROUPED=GEMMEPI_GROUPED!=0,GROUPED_ROWS=GEMMEPI_GROUPED==1,GROUPED_K=GEMMEPI_GROUPED==2;\nconstexpr bool SCATTERED=GEMMEPI_SCATTERED;\nconstexpr bool GATHERS_A=(GEMMEPI_GATHERED&1)!=0,GATHERS_B=(GEMMEPI_GATHERED&2)!=0;\n\n#if GEMMEPI_GROUPED\n\nDEVICE long long row_of_d(const gemmepi__kernel_groups&groups,long long position){\nreturn SCATTERED?groups.index_d[position]:position;\n}\n#endif\n"}},
 {"pack.cu",
 {
 "#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\nDEVICE void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\nDEVICE void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\nDEVICE void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first+16,words+4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i+2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i+1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
@@ -13527,12 +14068,14 @@ static const gemmepi__source gemmepi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
-"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\n"
-"long long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\n"
-"gemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\n"
-"typedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\n",
-"gemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\n"
-"gemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint unused;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n}gemmepi__fault;\n"
+"enum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\n\n"
+"typedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n"
+"}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\n",
+"gemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n"
+"}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\n"
+"long long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
+"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -13705,7 +14248,7 @@ static const gemmepi__source gemmepi__sources[] = {
 {"gemm_sm90.cu",
 {
 "#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\n"
-"store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
+"store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"sm90/barriers.cuh",
 {
 "#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 26\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
@@ -13713,20 +14256,22 @@ static const gemmepi__source gemmepi__sources[] = {
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\nDEVICE void drop_first_box(float(&sums)[TILE_N/2]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\n"
-"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\n"
-"DEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=IN_PLACE?input_at<HALVES_OUT>(buffers,0,i,at.half,at.g):output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\n\n\nconstexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\ntypedef Saved Saved_runs[BOX_GROUPS][2];\n\n\nDEVICE bool box_is_near(const Saved_runs&saved){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\nnear.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
-"Epilogue_state&state=finisher.state;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nif(!SAVED_FIRST)\nload_saved_run(params,finisher,box,at,saved);\nepilogue<IsNear>(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,Saved_runs&saved,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nAcc results[2][HALVES][RUN];\n#pragma unroll\nfor(int half=0;half<2;half++){\n"
-"Run_place at=place_of_run(params,box,half,g);\n",
-"finish_run<IsNear>(params,finisher,box,at,saved[g][half],results[half]);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results[half],at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,box,half,g);\nset_outputs(finisher.state,finisher.buffers,at);\nstore_result(p,finisher.state,box.tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\n}\n}\n\n\n\nDEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\nSaved_runs saved;\nif(!IN_PLACE&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\n"
-"load_saved_run(params,finisher,box,place_of_run(params,box,i%2,i/2),saved[i/2][i%2]);\nif(OUTPUTS)\nbegin_outputs();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,finisher,box,saved,column_sums);\nelse\nfinish_runs<false>(params,finisher,box,saved,column_sums);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n"}},
+"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif(BACKWARD&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\n#if GEMMEPI_SCATTERED\nat=valid>0?(int)row_of_d(params.groups,at):0;\n#endif\nreturn{half,g,at,column,valid};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\n"
+"load_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=IN_PLACE?input_at<HALVES_OUT>(buffers,0,i,at.half,at.g):output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\n\n\nconstexpr bool SAVED_FIRST= !GATED&& !UPSTREAM&& !HAS_RESIDUAL&&(LOADS_AUX||LOADS_MASK);\n\n\ntypedef Saved Saved_runs[BOX_GROUPS][2];\n\n\nDEVICE bool box_is_near(const Saved_runs&saved){\nNear near;\n#pragma unroll\nfor(int i=0;i<BOX_GROUPS*2;i++)\nnear.take_in(saved[i/2][i%2].runs[0]);\nreturn __all_sync(0xffffffffu,near.has_all());\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\n"
+"const Run_place&at,Saved&saved,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nif(!SAVED_FIRST)\nload_saved_run(params,finisher,box,at,saved);\nepilogue<IsNear>(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!SAVED_FIRST)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\ntemplate<bool IsNear>\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,Saved_runs&saved,\nBox_sums&column_sums){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n"
+"Acc results[2][HALVES][RUN];\n#pragma unroll\nfor(int half=0;half<2;half++){\n",
+"Run_place at=place_of_run(params,box,half,g);\nfinish_run<IsNear>(params,finisher,box,at,saved[g][half],results[half]);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results[half],at.row<(int)p.m);\n}\n#pragma unroll\nfor(int half=0;half<(SAVED_FIRST?2:0);half++){\nRun_place at=place_of_run(params,box,half,g);\nset_outputs(finisher.state,finisher.buffers,at);\nstore_result(p,finisher.state,box.tile.item,at.row,at.column,at.valid,results[half]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\nif(IN_PLACE&&g==0&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\n}\n}\n\n\n\nDEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums){\nSaved_runs saved;\nif(!IN_PLACE&&box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\n#pragma unroll\nfor(int i=0;i<(SAVED_FIRST?BOX_GROUPS*2:0);i++)\n"
+"load_saved_run(params,finisher,box,place_of_run(params,box,i%2,i/2),saved[i/2][i%2]);\nif(OUTPUTS)\nbegin_outputs();\nif(LOOKS_NEAR&&box_is_near(saved))\nfinish_runs<LOOKS_NEAR>(params,finisher,box,saved,column_sums);\nelse\nfinish_runs<false>(params,finisher,box,saved,column_sums);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\ntemplate<int Halves>DEVICE u32 output_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\n"
-"return buffers.outputs+(buffers.turn*OUTPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\ntemplate<int Halves>DEVICE u32 input_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\nreturn buffers.inputs+(buffers.taken%2*INPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\n\ntemplate<int Halves>DEVICE Box_place place_of_box(const gemmepi__epilogue_params&p,int column,int nth){\nif(IS_GROUPS<Halves>)\nreturn{column*2+nth*BOX_COLUMNS,0};\nif(IN_GROUPS)\nreturn{(int)column_of_half<Halves>(p,column,nth),0};\nreturn{column,nth};\n}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\n"
-"u32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS+group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,place_of_box<HALVES_SAVED>(p.epilogue,column,half),row,tile.item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,\ntile.item);\n}\nbuffers.asked++;\n}\nDEVICE void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\nDEVICE void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n}\n\n\nDEVICE u32 outputs_of_box(const Buffers&buffers){\nreturn IN_PLACE?buffers.inputs+buffers.taken%2*INPUTS*BOX_BYTES\n:buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\n}\n\ntemplate<class T,int Halves>\n"
-"DEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\nif constexpr(IN_GROUPS&&Halves>1){\nint first=place_of_box<Halves>(p,column,half).column;\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,first),x.ld,(int)p.m-row,(int)p.n*2-first);\n}else{\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n}\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=outputs_of_box(buffers);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\n"
-"store_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\n#pragma unroll\n",
-"for(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,outputs_of_box(buffers)+half*BOX_BYTES,column,row,\nhalf,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,outputs_of_box(buffers)+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
+"return buffers.outputs+(buffers.turn*OUTPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\ntemplate<int Halves>DEVICE u32 input_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\nreturn buffers.inputs+(buffers.taken%2*INPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\n\ntemplate<int Halves>DEVICE Box_place place_of_box(const gemmepi__epilogue_params&p,int column,int nth){\nif(IS_GROUPS<Halves>)\nreturn{column*2+nth*BOX_COLUMNS,0};\nif(IN_GROUPS)\nreturn{(int)column_of_half<Halves>(p,column,nth),0};\nreturn{column,nth};\n}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\nu32 item=GROUPED?0:tile.item;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\n"
+"u32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS+group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,place_of_box<HALVES_SAVED>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n}\nbuffers.asked++;\n}\nDEVICE void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\nDEVICE void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n}\n\n\nDEVICE u32 outputs_of_box(const Buffers&buffers){\nreturn IN_PLACE?buffers.inputs+buffers.taken%2*INPUTS*BOX_BYTES\n:buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\n}\n\ntemplate<class T,int Halves>\n"
+"DEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\nif constexpr(IN_GROUPS&&Halves>1){\nint first=place_of_box<Halves>(p,column,half).column;\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,first),x.ld,(int)p.m-row,(int)p.n*2-first);\n}else{\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n}\n\n#if GEMMEPI_GROUPED\n\ntemplate<class T>\nDEVICE void store_rows(const gemmepi__sm90_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,int half,int row,\nint end){\nconstexpr int of_unit=16/sizeof(T);\nint unit=threadIdx.x%8,line=threadIdx.x%32/8,first=column+unit*of_unit;\n#pragma unroll\nfor(int i=0;i<4;i++,line +=4){\nuint4 bits;\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits.x),\"=r\"(bits.y),\"=r\"(bits.z),\"=r\"(bits.w)\n: \"r\"(from+line*LINE +((unit ^ line%8)<<4))\n"
+": \"memory\");\nif(row+line<end&&first<(int)p.epilogue.n)\n",
+"*reinterpret_cast<uint4*>((T*)x.data+offset(x,0,row_of_d(p.groups,row+line),first+half*p.epilogue.n))=bits;\n}\n}\nDEVICE void store_rows_of_box(const gemmepi__sm90_params&p,u32 from,int column,int row,int end){\nstatic_assert(!COPIES_D&& !COPIES_AUX&& !IN_GROUPS,\"units of 16 bytes are whole\");\n#pragma unroll\nfor(int half=0;half<OUTPUT_D;half++)\nstore_rows<GEMMEPI_D_TYPE>(p,p.epilogue.d,from+half*BOX_BYTES,column,half,row,end);\nif constexpr(STAGES_AUX)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nstore_rows<GEMMEPI_AUX_TYPE>(p,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,column,half,row,end);\n}\n#endif\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,const Tile&tile){\nint item=(int)tile.item;\n#if GEMMEPI_GROUPED\nif(SCATTERED||row+16>end_of_rows(p,tile)){\n__syncwarp();\nstore_rows_of_box(p,outputs_of_box(buffers),column,row,end_of_rows(p,tile));\nif(is_elected())\ncommit_stores();\n"
+"buffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\nreturn;\n}\nitem=0;\n#endif\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=outputs_of_box(buffers);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,outputs_of_box(buffers)+half*BOX_BYTES,column,row,\nhalf,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\n"
+"copy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,outputs_of_box(buffers)+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
 {
 "#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\nDEVICE Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,u32 warpgroup,int half){\n"
@@ -13740,16 +14285,16 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,strip;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Strips>\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Strips][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\n"
 "if(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\nload_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<Strips;strip++){\nSums_of_box box=sums_of_box(sums[strip],rolls?0:i);\nNext_box next={strip +1<Strips||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<Strips?strip +1:0)*64,\nstrip +1<Strips?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+strip*64,rows.strip +strip,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.strip,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\n"
-"DEVICE void strip_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint strip=ends,first_row=tile.m*TILE_M+(int)(mine.thread/32)*16,row=first_row+strip*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,first_row);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[STRIPS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,strip,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\n"
-"store_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=PARTS>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\n"
-"Tile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\nint row=tile.m*TILE_M+first_strip*64+(int)(thread/32)*16;\n",
-"Masks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"DEVICE void strip_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint strip=ends,of_warp=first_row(tile)+(int)(mine.thread/32)*16,row=of_warp +strip*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,of_warp);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[STRIPS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,strip,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\n"
+"store_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\n"
+"for(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\n",
+"int row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
-"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
+"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
 "DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,int m,int item){\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(p.a,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\n"
-"step.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==work.first)\nafter_launches_before();\nint m=tile.m*TILE_M+(int)with.column*A_LINES;\n"
-"int a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,work.rank);block<end_of_k(p,work.rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nblock*TILE_K,\n(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
+"step.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\n"
+"int a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,work.rank);block<end_of_k(p,work.rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nblock*TILE_K,\nGROUPED?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
 {"sm90/mask.cuh",
 {
 "#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\nDEVICE Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\nDEVICE u32 mask_of(const Masks&masks,int strip,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
@@ -13762,7 +14307,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "park(parked_in(shared.a(0),pipeline.stage),mine.thread,sums[0]);\nboth_meet();\nmultiply_wait<0>();\nsums_are_there(sums[STRIPS-1]);\nmemcpy(kept,sums[STRIPS-1],sizeof kept);\n}\n"}},
 {"sm90/options.cuh",
 {
-"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS 1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\n"
+"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n#include \"groups.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_BIAS_AHEAD\n#define GEMMEPI_BIAS_AHEAD 0\n#endif\n#ifndef GEMMEPI_ELECTS\n#define GEMMEPI_ELECTS 1\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\n"
 "constexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,PARTS=GEMMEPI_PARTS;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*PARTS;\nconstexpr int STRIPS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\n\nconstexpr bool SIDE_BY_SIDE=IN_GROUPS&&HALF_GROUP==GROUP&&HALVES_IN>1;\nconstexpr int SPANS=SIDE_BY_SIDE?1:HALVES_IN,SPAN=TILE_N/SPANS;\nstatic_assert(!IN_GROUPS||HALF_GROUP==GROUP||HALF_GROUP%64==0,\"B is loaded 64 columns at a time, or some that divide them\");\nstatic_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\n"
 "constexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n\nconstexpr bool IN_PLACE=(GATED||LOADS_RESIDUAL)&&STAGES_D&& !COPIES_D&&INPUT_AUX==HALVES_OUT;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\n"
 "constexpr int OUTPUTS=(IN_PLACE?0:OUTPUT_D)+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !BIAS_FIRST&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\nconstexpr bool ALL_AHEAD=GEMMEPI_BIAS_AHEAD;\n\nconstexpr bool SHARES_LAST=PING_PONG&&STRIPS==2;\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!ALL_AHEAD||(AHEAD&& !ROLLS),\"a box's bias is found by a constant\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&&SHARES_LAST==PING_PONG&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n"
@@ -13794,7 +14339,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
 {"sm90/schedule.cuh",
 {
-"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows-first<p.band?p.cluster_rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn(u32)*p.groups.count;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn rows_of_clusters(p)*p.cluster_columns;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn p.cluster_rows;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn p.tiles;\n}\n#endif\n\n\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\n"
+"asm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 rows=rows_of_clusters(p),of_item=rows*p.cluster_columns,item=GROUPED?0:t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\n#if GEMMEPI_GROUPED\nstatic_assert(CLUSTER_M==1&&PARTS==1,\"a cluster's tiles have the same rows\");\nconst gemmepi__group_part part=p.groups.parts[row];\nreturn{(int)row,(int)(column*CLUSTER_N+place),(u32)part.group,part.first,part.end};\n#endif\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
 "DEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\nreturn(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\nreturn tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\nDEVICE int span_left(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\n"
 "return(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
@@ -15051,7 +15597,7 @@ struct gemmepi_plan {
 
 /* By gemmepi_plan_kind. */
 static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
-        "linear_backward"};
+        "linear_backward", "grouped"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind, void (*destroy)(gemmepi_plan *plan)) {
@@ -15169,6 +15715,8 @@ static void gemmepi__close_device(gemmepi_context *context) {
     context->cublaslt.destroy(context->lt_handle);
   if (entered && context->ones)
     context->driver.mem_free(context->ones);
+  if (entered && gemmepi__load_pointer(&context->faults))
+    context->driver.mem_free_host(gemmepi__load_pointer(&context->faults));
   if (entered)
     gemmepi__leave(context, &entry);
   if (context->primary)
@@ -15617,6 +16165,175 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
   }
   if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     gemmepi__host_sum_operand(problem, arguments);
+}
+/* Grouped products in plain C: a product of each group, or of each row where rows come from or go to anywhere. */
+
+/* >>what the device would check */
+
+static gemmepi_status gemmepi__host_check_ends(const gemmepi__problem *problem, const int32_t *ends) {
+  gemmepi__fault fault;
+  int32_t before = 0, most = (int32_t)gemmepi__positions(problem);
+  for (fault.at = 0; fault.at < problem->grouping.groups; fault.at++, before = fault.value) {
+    fault.value = ends[fault.at];
+    fault.beside = fault.value < before ? before : most;
+    if (fault.value < before || fault.value > most)
+      return gemmepi__refuse_list(GEMMEPI__FAULT_ENDS, fault.at, fault.value, fault.beside);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_check_lists(const gemmepi__problem *problem, const gemmepi__group_lists *lists) {
+  const int32_t *ends = lists->lists[GEMMEPI__FAULT_ENDS];
+  gemmepi_status status = gemmepi__host_check_ends(problem, ends);
+  gemmepi__fault fault;
+  int which;
+  for (which = GEMMEPI__FAULT_A; which <= GEMMEPI__FAULT_D && !status; which++)
+    for (fault.at = 0; lists->lists[which] && fault.at < ends[problem->grouping.groups - 1]; fault.at++) {
+      fault.value = lists->lists[which][fault.at];
+      fault.beside = (int)lists->limits[which];
+      if (fault.value < 0 || fault.value >= fault.beside)
+        return gemmepi__refuse_list(which, fault.at, fault.value, fault.beside);
+    }
+  return status;
+}
+
+/* >>pointers of a group */
+
+static void gemmepi__advance(gemmepi__arguments *arguments, const gemmepi__problem *problem, int operand, int64_t elements) {
+  const gemmepi__view *view = &problem->views[operand];
+  if (view->dtype && arguments->pointers[operand])
+    arguments->pointers[operand] = (char *)arguments->pointers[operand] + elements * view->bits / 8;
+}
+
+/* From the first item's to those of group `group`. */
+static gemmepi__arguments gemmepi__arguments_of_group(const gemmepi__problem *problem,
+  const gemmepi__arguments *arguments, int group) {
+  gemmepi__arguments own = *arguments;
+  int operand;
+  for (operand = 0; operand < GEMMEPI__AMAX_D; operand++)
+    gemmepi__advance(&own, problem, operand, group * problem->views[operand].batch_stride);
+  return own;
+}
+
+/* From the first row of op(A), with its scales, to another. */
+static void gemmepi__to_row_of_a(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *scale = &problem->views[GEMMEPI__SCALE_A];
+  gemmepi__advance(arguments, problem, GEMMEPI__A, a->transposed ? row : row * a->ld);
+  if (a->scale == GEMMEPI_SCALE_OUTER || a->scale == GEMMEPI_SCALE_VECTOR_128)
+    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row);
+  if (a->scale == GEMMEPI_SCALE_BLOCK_128)
+    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row / 128 * scale->ld);
+}
+
+/* Likewise of D and what lies as it does. */
+static void gemmepi__to_row_of_d(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+  static const int as_d[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(as_d); i++)
+    gemmepi__advance(arguments, problem, as_d[i], row * problem->views[as_d[i]].ld);
+  gemmepi__advance(arguments, problem, GEMMEPI__ROW_FACTOR, row);
+}
+
+/* >>groups */
+
+/* The largest |v| of all groups: a product leaves that of its own. */
+typedef struct gemmepi__host_largest {
+  double most[2]; /* of D and AUX */
+} gemmepi__host_largest;
+
+static void gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+  gemmepi__host_largest *amax) {
+  double found[2] = {0, 0};
+  int i;
+  for (i = 0; i < 2; i++)
+    arguments->pointers[GEMMEPI__AMAX_D + i] = &found[i];
+  {
+    gemmepi__problem own = *problem; /* its amax in F64, so that nothing is rounded twice */
+    for (i = 0; i < 2; i++)
+      if (own.views[GEMMEPI__AMAX_D + i].dtype)
+        own.views[GEMMEPI__AMAX_D + i].dtype = GEMMEPI_F64;
+    gemmepi__host_product(&own, arguments, NULL);
+  }
+  for (i = 0; i < 2; i++)
+    gemmepi__host_amax(&amax->most[i], 1, &found[i]);
+}
+
+static void gemmepi__host_group_of_rows(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, gemmepi__host_largest *amax) {
+  const int32_t *from = lists->lists[GEMMEPI__FAULT_A], *to = lists->lists[GEMMEPI__FAULT_D];
+  int alone = from || to || problem->views[GEMMEPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
+  gemmepi__problem one = gemmepi__problem_of_group(problem, alone ? 1 : end - first);
+  for (; first < end; first += one.m) {
+    gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
+    gemmepi__to_row_of_a(problem, &own, from ? from[first] : first);
+    gemmepi__to_row_of_d(problem, &own, to ? to[first] : first);
+    gemmepi__host_product_of(&one, &own, amax);
+  }
+}
+
+/* Rows of A or B that an index says, side by side. */
+static void gemmepi__host_gather(const gemmepi__view *view, const void *from, const int32_t *index, int64_t rows, char *to) {
+  size_t size = (size_t)(view->bits / 8), line = (size_t)view->length * size;
+  int64_t i;
+  for (i = 0; i < rows; i++)
+    memcpy(to + (size_t)i * line, (const char *)from + (size_t)index[i] * (size_t)view->ld * size, line);
+}
+
+/* The part of k of one operand: where it lies, or gathered to memory that is the caller's to free. */
+static gemmepi_status gemmepi__host_part_of_k(gemmepi__problem *one, gemmepi__arguments *own, int operand,
+  const int32_t *index, int64_t first, const gemmepi_allocator *allocator, char **copy) {
+  gemmepi__view *view = &one->views[operand];
+  int along_k = (view->transposed != 0) == (operand == GEMMEPI__B);
+  *copy = NULL;
+  if (!index) {
+    gemmepi__advance(own, one, operand, along_k ? first : first * view->ld);
+    return GEMMEPI_OK;
+  }
+  *copy = (char *)gemmepi__new(allocator, (size_t)(one->k * view->length * view->bits / 8) + 1);
+  if (!*copy)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__host_gather(view, own->pointers[operand], index + first, one->k, *copy);
+  own->pointers[operand] = *copy;
+  view->ld = view->length;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_group_of_k(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, const gemmepi_allocator *allocator,
+  gemmepi__host_largest *amax) {
+  gemmepi__problem one = gemmepi__problem_of_group(problem, end - first);
+  gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
+  char *copies[2] = {NULL, NULL};
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < 2 && !status; i++)
+    status = gemmepi__host_part_of_k(&one, &own, i, lists->lists[GEMMEPI__FAULT_A + i], first, allocator, &copies[i]);
+  if (!status)
+    gemmepi__host_product_of(&one, &own, amax);
+  for (i = 0; i < 2; i++)
+    gemmepi__delete(allocator, copies[i]);
+  return status;
+}
+
+static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, const gemmepi_allocator *allocator) {
+  gemmepi_status status = gemmepi__host_check_lists(problem, lists);
+  gemmepi__host_largest amax = {{0, 0}};
+  int64_t first = 0;
+  int group;
+  for (group = 0; group < problem->grouping.groups && !status; group++) {
+    int64_t end = lists->lists[GEMMEPI__FAULT_ENDS][group];
+    if (problem->grouping.is_of_k)
+      status = gemmepi__host_group_of_k(problem, arguments, lists, group, first, end, allocator, &amax);
+    else
+      gemmepi__host_group_of_rows(problem, arguments, lists, group, first, end, &amax);
+    first = end;
+  }
+  if (status)
+    return status;
+  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, amax.most[0]);
+  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, amax.most[1]);
+  return GEMMEPI_OK;
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
@@ -19912,6 +20629,8 @@ static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
 static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
   const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+  if (problem->grouping.groups) /* a box's rows are not all there */
+    return 0;
   return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
 }
 
@@ -19929,6 +20648,27 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
   if (problem->formula)
     gemmepi__append(&text, "_formula");
   return data;
+}
+
+/* >>grouped products */
+
+/* Parts of groups of rows, of `tile` rows at most, or of groups of k: how many there are at most. */
+static int64_t gemmepi__most_parts(const gemmepi__problem *problem, int tile) {
+  const gemmepi__grouping *grouping = &problem->grouping;
+  if (grouping->is_of_k)
+    return grouping->groups;
+  return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
+}
+
+static const char *gemmepi__name_of_grouping(const gemmepi__problem *problem) {
+  return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
+}
+
+static void gemmepi__append_grouping(gemmepi__text *text, const gemmepi__problem *problem) {
+  const gemmepi__grouping *grouping = &problem->grouping;
+  if (grouping->groups)
+    gemmepi__append(text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
+      grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
@@ -20740,6 +21480,8 @@ static int gemmepi__sm90_moved(const gemmepi__problem *problem) {
 /* What it loads for the epilogue, likewise; the mask without TMA. */
 static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
   int loaded = 0, bits = gemmepi__box_bits(problem);
+  if (problem->grouping.scattered) /* rows of a box lie anywhere */
+    return 0;
   if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
     loaded |= 4;
   if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
@@ -20813,7 +21555,8 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
-  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m, !problem->views[GEMMEPI__A].transposed) ||
+  return (!problem->grouping.groups && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+    !problem->views[GEMMEPI__A].transposed)) ||
      gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -20932,6 +21675,10 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
   *columns = gemmepi__divide_up(gemmepi__half_columns(problem), (int64_t)shape->tile_n / halves * shape->cluster_n);
+  if (problem->grouping.groups) {
+    *rows = gemmepi__most_parts(problem, shape->tile_m);
+    return gemmepi__offset(*rows, *columns, 0);
+  }
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -20943,6 +21690,8 @@ static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gem
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
+  if (problem->grouping.groups && (shape->cluster_m > 1 || shape->parts > 1))
+    return 0; /* blocks of a cluster have the same rows */
   if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
@@ -21111,7 +21860,8 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
     const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
     double time;
-    if (i && (!gemmepi__shape_takes(problem, shape, applied) || gemmepi__cluster_blocks(shape) > context->multiprocessors))
+    if ((i || problem->grouping.groups) && (!gemmepi__shape_takes(problem, shape, applied) ||
+      gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
     if (!best || time < *microseconds) {
@@ -21220,10 +21970,10 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
   shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
   shape.extents[1] = (uint64_t)problem->m;
   shape.extents[2] = (uint64_t)apart;
-  shape.extents[3] = (uint64_t)problem->batch;
+  shape.extents[3] = (uint64_t)(problem->grouping.groups ? 1 : problem->batch);
   shape.strides[0] = line;
   shape.strides[1] = apart > 1 ? shape.extents[0] : line;
-  shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
+  shape.strides[2] = shape.extents[3] > 1 ? (uint64_t)view->batch_stride : line;
   return gemmepi__encode_map(driver, view, &shape, promotion, map);
 }
 
@@ -21278,6 +22028,7 @@ static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__pro
       gemmepi__sums_items(problem) ? "F64" : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
       gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+  gemmepi__append_grouping(text, problem);
   gemmepi__append_operands(text, problem);
 }
 
@@ -21286,9 +22037,9 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
   char prologue[2048], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm90_defines(&text, problem, sm90);
-  gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+  gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s%s",
     dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-    sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
+    sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "", gemmepi__name_of_grouping(problem),
     gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
 }
@@ -21302,7 +22053,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
   sm90->loaded = gemmepi__sm90_loaded(problem);
   sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
   sm90->tails = gemmepi__sm90_tails(problem, shape);
-  if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
+  if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !problem->grouping.groups)
     sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
   if (sm90->tails && problem->views[GEMMEPI__B].transposed)
     sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
@@ -21398,6 +22149,8 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
     return status;
   memcpy(params, &sm90->params, sizeof *params);
   gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras, params->places);
+  if (problem->grouping.groups)
+    params->groups = arguments->groups;
   if (sm90->summed)
     params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
   result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
@@ -23208,12 +23961,49 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
         : 0;
 }
 
+/* Whether a group's part of the operand begins within its lines. */
+static int gemmepi__begins_anywhere(const gemmepi__problem *problem, int operand) {
+  int along_k = (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
+  if (!problem->grouping.groups)
+    return 0;
+  return problem->grouping.is_of_k ? along_k : operand == GEMMEPI__A && !along_k;
+}
+
 static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand];
   char letter = operand == GEMMEPI__A ? 'A' : 'B';
   gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
-  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter, gemmepi__runs_are_aligned(problem, view));
+  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
+    gemmepi__runs_are_aligned(problem, view) && !gemmepi__begins_anywhere(problem, operand));
+}
+
+/* The modes of the scales of A that the epilogue multiplies by, and of those of a grouped product's rows. */
+static int gemmepi__plain_scale_a(const gemmepi__problem *problem, int is_of_rows) {
+  int mode = problem->views[GEMMEPI__A].scale;
+  int of_rows = problem->grouping.groups && mode != GEMMEPI_SCALE_TENSOR;
+  return is_of_rows == of_rows ? mode : 0;
+}
+
+/* Blocks of a grouped product, whose tiles have both halves of a gate. */
+static gemmepi_status gemmepi__lay_out_group_tiles(const gemmepi__problem *problem, gemmepi__plain *plain) {
+  int64_t rows = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE), parts, columns, tiles;
+  int width = GEMMEPI__PLAIN_TILE / gemmepi__halves_in(problem);
+  columns = gemmepi__divide_up(gemmepi__half_columns(problem), width);
+  parts = gemmepi__most_parts(problem, GEMMEPI__PLAIN_TILE);
+  tiles = gemmepi__offset(gemmepi__offset(parts, columns, 0), problem->grouping.is_of_k ? rows : 1, 0);
+  if (tiles <= 0 || tiles > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  plain->launch.blocks = (unsigned)tiles;
+  plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
+  plain->launch.threads_y = 1;
+  gemmepi__fill_epilogue(problem, &plain->params.epilogue, plain->params.extras, plain->params.places);
+  plain->params.epilogue.row_tiles = (unsigned)rows;
+  plain->params.epilogue.column_tiles = (unsigned)columns;
+  plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+  plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+  plain->params.k = problem->k;
+  return GEMMEPI_OK;
 }
 
 /* The kernel itself. */
@@ -23221,20 +24011,26 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
   gemmepi__plain *plain) {
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-  gemmepi_status status = gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
-    GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
+  gemmepi_status status =
+    problem->grouping.groups
+      ? gemmepi__lay_out_group_tiles(problem, plain)
+      : gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
+        GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
   if (status)
     return status;
   plain->partial_bytes = gemmepi__line_bytes(problem, plain->params.epilogue.row_tiles);
   gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
-    problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
+    gemmepi__plain_scale_a(problem, 0), problem->views[GEMMEPI__B].scale);
+  gemmepi__append_grouping(&text, problem);
+  if (problem->grouping.groups)
+    gemmepi__append(&text, "#define GEMMEPI_ROW_SCALE_A %d\n", gemmepi__plain_scale_a(problem, 1));
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
   gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
   gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)problem->common)->name);
   gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
-  gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
+  gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s%s",
     gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, gemmepi__name_of_grouping(problem),
     gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
 #ifndef GEMMEPI_NO_FORMULA
   if (problem->formula)
@@ -23279,15 +24075,15 @@ static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gem
   return status;
 }
 
-static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
-  gemmepi_stream stream) {
-  const gemmepi_context *context = plan->base.context;
-  const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
+static gemmepi_status gemmepi__run_plain(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__plain *plain, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__plain_params params = plain->params;
   char *partials = gemmepi__past(workspace, plain->product_bytes);
   char *between = gemmepi__past(partials, plain->partial_bytes);
   int has_pass = plain->pass.launch.function != NULL;
-  gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
+  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+  if (problem->grouping.groups)
+    params.groups = arguments->groups;
   gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras, params.places);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
@@ -23302,6 +24098,12 @@ static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const
   if (!status)
     status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
   return status;
+}
+
+static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  return gemmepi__run_plain(plan->base.context, &plan->problem, (const gemmepi__plain *)plan->built, arguments,
+    workspace, stream);
 }
 
 /* >>in words */
@@ -25011,16 +25813,20 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, c
 }
 
 #ifndef GEMMEPI_NO_HOST
-static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+/* Scalars that lie on the device, which is the host. */
+static void gemmepi__fetch_scalars(const gemmepi__problem *problem, gemmepi__arguments *arguments) {
   if (arguments->device_alpha)
     memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
   if (arguments->device_beta)
     memcpy(&arguments->beta, arguments->device_beta, sizeof(double));
-  if (plan->problem.accumulator == GEMMEPI_I32) {
+  if (problem->accumulator == GEMMEPI_I32) {
     arguments->alpha = rint(arguments->alpha);
     arguments->beta = rint(arguments->beta);
   }
+}
 
+static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+  gemmepi__fetch_scalars(&plan->problem, arguments);
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->problem.formula)
     return gemmepi__host_formula_run(&plan->problem, arguments, &plan->base.context->allocator);
@@ -25349,6 +26155,509 @@ static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_p
   plan = gemmepi__current_plan(plan);
   gemmepi__explain_problem(text, &plan->problem);
   gemmepi__explain_routes(text, plan);
+}
+/* Plans of grouped products. On a GPU a run is a kernel that checks the ends and divides groups into parts (groups.cu), a copy of gathered rows
+ where the kernel for Hopper takes them, and the product: by that kernel, or by that of the route plain, which takes everything. */
+
+#define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
+#define GEMMEPI__GATHER_THREADS 256
+#define GEMMEPI__GATHER_ROWS    8 /* of a block at a time */
+
+typedef struct gemmepi__grouped_plan {
+  gemmepi_plan base;
+  gemmepi__problem problem;
+  gemmepi_route route;
+  const char *not_fused;
+  int applied; /* alpha 1 and no C are compiled in */
+  gemmepi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
+  gemmepi__launch groups, gather;
+  gemmepi__gather_params gather_params; /* all but pointers */
+  int tile; /* rows of a part */
+  size_t parts_size, gathered_size; /* of workspace, behind 256 bytes for the count */
+  union {
+    gemmepi__sm90 sm90;
+    gemmepi__plain plain;
+  } built;
+  /* The plan for runs with alpha or C, where this one is not: as of gemmepi__matmul_plan */
+  gemmepi__atomic_pointer general;
+  gemmepi__atomic_pointer *general_place;
+} gemmepi__grouped_plan;
+
+/* >>what the kernel for Hopper takes */
+
+static int gemmepi__is_gathered_first(const gemmepi__problem *problem) {
+  return (problem->grouping.gathered & 1) != 0;
+}
+
+/* The problem as that kernel has it. */
+static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) {
+  static const int packs[2] = {0, 0};
+  gemmepi__problem inner;
+  gemmepi__view *a = &inner.views[GEMMEPI__A];
+  gemmepi__pack_views(problem, packs, &inner);
+  if (!gemmepi__is_gathered_first(problem))
+    return inner;
+  a->lines = problem->m;
+  *a = gemmepi__converted_view(a, 1, a->dtype);
+  inner.grouping.gathered = 0;
+  return inner;
+}
+
+static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  gemmepi__problem inner = gemmepi__inner_problem(problem);
+  const char *rule = gemmepi__engines_rule(context, problem);
+  int bits = gemmepi__box_bits(problem);
+  if (!GEMMEPI__HAS_SM90)
+    return "its kernel was left out of this program (GEMMEPI_NO_SM90)";
+  if (context->routes && !(context->routes >> GEMMEPI_ROUTE_FUSED & 1))
+    return "config.routes leaves it out";
+  if (problem->grouping.is_of_k)
+    return "its kernel takes groups of rows";
+  if (context->multiprocessors < 2)
+    return "its kernel needs two multiprocessors";
+  if (!rule)
+    rule = gemmepi__tma_rule(context, problem);
+  if (!rule)
+    rule = gemmepi__tma_rule(context, &inner);
+  if (rule)
+    return rule;
+  if (problem->views[GEMMEPI__A].transposed)
+    return "its kernel takes groups of rows that lie along k";
+  if (gemmepi__is_gathered_first(problem) && problem->k * problem->views[GEMMEPI__A].bits % 128)
+    return "gathered rows are copied in units of 16 bytes";
+  if (gemmepi__results_of(&inner, bits) != gemmepi__sm90_moved(&inner))
+    return "its kernel stores rows of groups in units of 16 bytes";
+  return NULL;
+}
+
+/* >>building */
+
+static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  const gemmepi__view *from = &plan->problem.views[GEMMEPI__A], *to = &plan->inner.views[GEMMEPI__A];
+  int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(plan->problem.m, GEMMEPI__GATHER_ROWS);
+  int64_t most = 8 * (int64_t)context->multiprocessors;
+  gemmepi__gather_params *params = &plan->gather_params;
+  params->ld = from->ld / unit;
+  params->to_ld = to->ld / unit;
+  params->units = (int)(plan->problem.k / unit);
+  params->groups = plan->problem.grouping.groups;
+  plan->gathered_size = gemmepi__bytes_for(to->bytes, 1);
+  plan->gather.blocks = (unsigned)(blocks < most ? blocks : most);
+  plan->gather.threads_x = GEMMEPI__GATHER_THREADS;
+  plan->gather.threads_y = 1;
+  return gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_gather", &plan->gather);
+}
+
+static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  gemmepi__candidate candidate;
+  gemmepi_status status;
+  memset(&candidate, 0, sizeof candidate);
+  candidate.route = GEMMEPI_ROUTE_FUSED;
+  candidate.applied = plan->applied;
+  candidate.parts = 1;
+  plan->inner = gemmepi__inner_problem(&plan->problem);
+  gemmepi__sm90_engine.choose(context, &plan->inner, &candidate);
+  status = gemmepi__sm90_engine.build(context, &plan->inner, &candidate, &plan->built.sm90);
+  plan->tile = plan->built.sm90.shape.tile_m;
+  if (!status && gemmepi__is_gathered_first(&plan->problem))
+    status = gemmepi__build_gather(context, plan);
+  return status;
+}
+
+static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  if (context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
+      plan->not_fused);
+  plan->inner = plan->problem;
+  plan->applied = 0;
+  plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
+  return gemmepi__build_plain_kernel(context, &plan->problem, &plan->built.plain);
+}
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi_status status = gemmepi__make_faults(context);
+  plan->not_fused = gemmepi__grouped_rule(context, &plan->problem);
+  plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
+  plan->groups.blocks = plan->groups.threads_y = 1;
+  plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
+  if (!status)
+    status = gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_groups", &plan->groups);
+  if (!status)
+    status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
+        : gemmepi__build_fused_groups(context, plan);
+  plan->parts_size = (size_t)gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) *
+        sizeof(gemmepi__group_part);
+  return status;
+}
+
+static gemmepi_status gemmepi__build_groups_on_device(gemmepi__grouped_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__entry entry;
+  gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+  if (status)
+    return status;
+  gemmepi__lock(&context->build_lock);
+  status = gemmepi__build_groups(plan);
+  gemmepi__unlock(&context->build_lock);
+  gemmepi__leave_relaxed(context, &entry);
+  return status;
+}
+
+static void gemmepi__destroy_grouped(gemmepi_plan *destroyed) {
+  gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)destroyed;
+  gemmepi_plan *general = (gemmepi_plan *)gemmepi__load_pointer(&plan->general);
+  if (general)
+    gemmepi__release_plan(general);
+  gemmepi__delete(&plan->base.context->allocator, plan);
+}
+
+static gemmepi_status gemmepi__build_grouped(gemmepi_context *context, const gemmepi__problem *problem,
+  int applied, gemmepi__grouped_plan **result) {
+  gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+  gemmepi_status status = GEMMEPI_OK;
+  if (!plan)
+    return GEMMEPI_OUT_OF_MEMORY;
+  plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_GROUPED, gemmepi__destroy_grouped);
+  plan->problem = *problem;
+  plan->applied = applied;
+  plan->general_place = &plan->general;
+  if (gemmepi__writes_nothing(problem))
+    plan->route = GEMMEPI_ROUTE_EMPTY;
+  else if (context->is_host)
+    plan->route = GEMMEPI_ROUTE_HOST;
+  else
+    status = gemmepi__build_groups_on_device(plan);
+  if (status)
+    gemmepi__release_plan(&plan->base);
+  else
+    *result = plan;
+  return status;
+}
+
+/* The plan for runs with alpha or C. */
+static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan, const gemmepi__grouped_plan **general) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__grouped_plan *built = NULL;
+  gemmepi_status status = GEMMEPI_OK;
+  if (!gemmepi__load_pointer(plan->general_place)) {
+    status = gemmepi__build_grouped(context, &plan->problem, 0, &built);
+    gemmepi__lock(&context->lock);
+    if (!status && !gemmepi__load_pointer(plan->general_place)) {
+      gemmepi__publish_pointer(plan->general_place, built);
+      built = NULL;
+    }
+    gemmepi__unlock(&context->lock);
+    if (built)
+      gemmepi__release_plan(&built->base);
+  }
+  *general = (const gemmepi__grouped_plan *)gemmepi__load_pointer(plan->general_place);
+  return status;
+}
+
+/* One number, parts, gathered rows. */
+static size_t gemmepi__grouped_workspace(const gemmepi__grouped_plan *plan) {
+  if (plan->route != GEMMEPI_ROUTE_PLAIN && plan->route != GEMMEPI_ROUTE_FUSED)
+    return 0;
+  return 256 + gemmepi__round_up(plan->parts_size, 256) + gemmepi__round_up(plan->gathered_size, 256);
+}
+
+static gemmepi_status gemmepi__prepare_grouped(const gemmepi__grouped_plan *plan, gemmepi_stream stream) {
+  return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_stream(stream), gemmepi__grouped_workspace(plan));
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  gemmepi_plan **result) {
+  gemmepi__problem problem;
+  gemmepi__grouped_plan *plan = NULL;
+  gemmepi_status status;
+  if (result)
+    *result = NULL; /* also after a failure */
+  if (!context || !result)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+  if (gemmepi__came_by_fork(context))
+    return GEMMEPI_INVALID_ARGUMENT;
+  status = gemmepi__take_grouped(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+  if (!status)
+    status = gemmepi__build_grouped(context, &problem, gemmepi__may_be_applied(&problem), &plan);
+  if (!status)
+    *result = &plan->base;
+  return status;
+}
+/* Runs of grouped products, and the call that plans by itself. */
+
+#ifndef GEMMEPI_NO_HOST
+#endif
+
+/* >>launches */
+
+/* Where a run's workspace has what. */
+typedef struct gemmepi__grouped_space {
+  char *count, *parts, *gathered;
+} gemmepi__grouped_space;
+
+static gemmepi__grouped_space gemmepi__divide_space(const gemmepi__grouped_plan *plan, char *workspace) {
+  gemmepi__grouped_space space;
+  space.count = workspace;
+  space.parts = workspace + 256;
+  space.gathered = space.parts + gemmepi__round_up(plan->parts_size, 256);
+  return space;
+}
+
+static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
+  const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  gemmepi__groups_params params;
+  int i;
+  memset(&params, 0, sizeof params);
+  params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
+  for (i = 0; i < 3; i++) {
+    params.indices[i] = (const int *)lists->lists[GEMMEPI__FAULT_A + i];
+    params.limits[i] = (int)(lists->limits[GEMMEPI__FAULT_A + i] > INT_MAX ? INT_MAX : lists->limits[GEMMEPI__FAULT_A + i]);
+  }
+  params.groups = plan->problem.grouping.groups;
+  params.positions = (int)gemmepi__positions(&plan->problem);
+  params.tile = plan->tile;
+  params.count = (int *)(void *)space->count;
+  params.parts = (gemmepi__group_part *)(void *)space->parts;
+  params.faults =
+    (gemmepi__fault *)gemmepi__load_pointer((gemmepi__atomic_pointer *)(uintptr_t)&context->faults);
+  return gemmepi__launch_kernel(context, &plan->groups, &params, "the check of groups", stream);
+}
+
+static gemmepi_status gemmepi__launch_gather(const gemmepi__grouped_plan *plan,
+  const gemmepi__group_lists *lists, const void *from, const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  gemmepi__gather_params params = plan->gather_params;
+  params.from = from;
+  params.to = space->gathered;
+  params.index = (const int *)lists->lists[GEMMEPI__FAULT_A];
+  params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
+  params.count = (const int *)(const void *)space->count;
+  return gemmepi__launch_kernel(plan->base.context, &plan->gather, &params, "a copy of gathered rows", stream);
+}
+
+static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
+  const gemmepi__grouped_space *space, gemmepi__kernel_groups *groups) {
+  groups->count = (const int *)(const void *)space->count;
+  groups->parts = (const gemmepi__group_part *)(const void *)space->parts;
+  groups->index_a = (const int *)lists->lists[GEMMEPI__FAULT_A];
+  groups->index_b = (const int *)lists->lists[GEMMEPI__FAULT_B];
+  groups->index_d = (const int *)lists->lists[GEMMEPI__FAULT_D];
+  groups->rows_a = plan->problem.views[GEMMEPI__SCALE_A].length;
+}
+
+static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, char *workspace, gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  gemmepi__grouped_space space = gemmepi__divide_space(plan, workspace);
+  gemmepi__arguments own = *arguments;
+  gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
+  gemmepi__point_groups(plan, lists, &space, &own.groups);
+  if (!status && plan->gather.function) {
+    status = gemmepi__launch_gather(plan, lists, own.pointers[GEMMEPI__A], &space, stream);
+    own.pointers[GEMMEPI__A] = space.gathered;
+  }
+  if (status)
+    return status;
+  if (plan->route == GEMMEPI_ROUTE_PLAIN)
+    return gemmepi__run_plain(context, &plan->problem, &plan->built.plain, &own, NULL, stream);
+  if (gemmepi__adds_as_residual(&plan->problem)) {
+    own.pointers[GEMMEPI__RESIDUAL] = own.pointers[GEMMEPI__C];
+    own.uses_c = 0;
+    own.beta = 0;
+  }
+  return gemmepi__sm90_engine.run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
+}
+
+/* >>workspace */
+
+static gemmepi_status gemmepi__launch_grouped_in_block(const gemmepi__grouped_plan *plan, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, gemmepi_stream stream) {
+  gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
+    gemmepi__grouped_workspace(plan), "gemmepi_plan_prepare");
+  gemmepi_status status;
+  if (!block)
+    return GEMMEPI_BUFFER_TOO_SMALL;
+  status = gemmepi__launch_grouped(plan, arguments, lists, (char *)(uintptr_t)block->address, stream);
+  gemmepi__give_block(block);
+  return status;
+}
+
+/* No list may lie in workspace. */
+static gemmepi_status gemmepi__check_lists_workspace(const gemmepi__problem *problem,
+  const gemmepi__group_lists *lists, const void *workspace, size_t needed) {
+  uintptr_t begin = (uintptr_t)workspace;
+  int i;
+  for (i = 0; i < GEMMEPI__FAULTS; i++) {
+    uintptr_t list = (uintptr_t)lists->lists[i];
+    uintptr_t size = 4 * (uintptr_t)(i ? gemmepi__positions(problem) : problem->grouping.groups);
+    if (list && list < begin + needed && begin < list + size)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+        (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__run_grouped_on_device(const gemmepi__grouped_plan *plan, const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, const gemmepi__group_lists *lists, gemmepi_stream stream) {
+  int uses_c = arguments->uses_c && !gemmepi__adds_as_residual(&plan->problem);
+  size_t needed = gemmepi__grouped_workspace(plan);
+  gemmepi_status status = GEMMEPI_OK;
+  if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+    status = gemmepi__general_groups(plan, &plan);
+  if (status)
+    return status;
+  if (!args->workspace)
+    return gemmepi__launch_grouped_in_block(plan, arguments, lists, stream);
+  status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, needed);
+  if (!status)
+    status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, needed);
+  if (!status)
+    status = gemmepi__check_lists_workspace(&plan->problem, lists, args->workspace, needed);
+  return status ? status : gemmepi__launch_grouped(plan, arguments, lists, (char *)args->workspace, stream);
+}
+
+/* >>runs */
+
+static gemmepi_status gemmepi__check_lists_reach(const gemmepi_context *context, const gemmepi__group_lists *lists) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < GEMMEPI__FAULTS && !status; i++)
+    status = gemmepi__check_reachable(context, gemmepi__names_of_lists[i], lists->lists[i]);
+  return status;
+}
+
+static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, const gemmepi_grouped_args *args,
+  int one_shot, gemmepi_stream stream) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__arguments arguments;
+  gemmepi__group_lists lists;
+  gemmepi__entry entry;
+  gemmepi_status status =
+    gemmepi__check_run(context, stream, args->product.workspace, args->product.workspace_size);
+  if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
+    return status;
+  status = gemmepi__take_grouped_arguments(&plan->problem, args, &arguments, &lists);
+  if (status)
+    return status;
+#ifndef GEMMEPI_NO_HOST
+  if (context->is_host) {
+    gemmepi__fetch_scalars(&plan->problem, &arguments);
+    return gemmepi__host_grouped(&plan->problem, &arguments, &lists, &context->allocator);
+  }
+#endif
+  status = gemmepi__enter(context, &entry);
+  if (status)
+    return status;
+  if (one_shot || context->check_pointers) {
+    status = gemmepi__check_reach(&plan->problem, context, &args->product, &arguments);
+    if (!status)
+      status = gemmepi__check_lists_reach(context, &lists);
+  }
+  if (!status)
+    status = gemmepi__run_grouped_on_device(plan, &args->product, &arguments, &lists, stream);
+  gemmepi__leave(context, &entry);
+  return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
+  gemmepi_stream stream) {
+  gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_GROUPED);
+  return status ? status : gemmepi__run_grouped((const gemmepi__grouped_plan *)plan, args, 0, stream);
+}
+
+/* >>one-shot calls */
+
+/* A plan for the problem with a reference for the caller to release. */
+static gemmepi_status gemmepi__get_grouped(gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__grouped_plan **result) {
+  gemmepi__plan_key key;
+  gemmepi_plan *kept;
+  gemmepi__grouped_plan *plan;
+  gemmepi_status status;
+  gemmepi__make_plan_key(problem, &key);
+  kept = gemmepi__find_kept(context, key.bytes, key.size);
+  if (!kept) {
+    status = gemmepi__build_grouped(context, problem, gemmepi__may_be_applied(problem), &plan);
+    if (status)
+      return status;
+    kept = gemmepi__keep(context, key.bytes, key.size, &plan->base);
+  }
+  *result = (gemmepi__grouped_plan *)kept;
+  return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  const gemmepi_grouped_args *args, gemmepi_stream stream) {
+  gemmepi__problem problem;
+  gemmepi__grouped_plan *plan;
+  gemmepi_status status;
+  if (!context || !args || !desc)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args ? "desc" : "args");
+  if (gemmepi__came_by_fork(context))
+    return GEMMEPI_INVALID_ARGUMENT;
+  status = gemmepi__take_grouped(&context->allocator, desc, gemmepi__alignment_of(&desc->product, &args->product), &problem);
+  if (!status)
+    status = gemmepi__get_grouped(context, &problem, &plan);
+  if (status)
+    return status;
+  if (!args->product.workspace)
+    status = gemmepi__prepare_grouped(plan, stream);
+  if (!status)
+    status = gemmepi__run_grouped(plan, args, 1, stream);
+  gemmepi__release_plan(&plan->base);
+  return status;
+}
+/* What a plan of a grouped product is, as a struct and in words. */
+
+static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__launch *launch = plan->route == GEMMEPI_ROUTE_FUSED   ? &plan->built.sm90.launch
+        : plan->route == GEMMEPI_ROUTE_PLAIN ? &plan->built.plain.launch
+        : NULL;
+  memset(details, 0, sizeof *details);
+  details->kind = GEMMEPI_PLAN_GROUPED;
+  details->route = plan->route;
+  details->route_name = gemmepi__route_names[plan->route];
+  if (launch) {
+    memcpy(details->kernel, launch->name, sizeof details->kernel);
+    details->tile_m = plan->route == GEMMEPI_ROUTE_FUSED ? plan->tile : GEMMEPI__PLAIN_TILE;
+    details->tile_n =
+      plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
+    details->launches = 2 + (plan->gather.function != NULL) + gemmepi__amax_count(&plan->problem);
+  }
+  details->workspace_size = gemmepi__grouped_workspace(plan);
+  details->compute = (gemmepi_compute)plan->problem.compute;
+  details->accumulator =
+    plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+  details->deterministic = 1;
+  details->bit_stable = 1;
+}
+
+static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped_plan *plan) {
+  const gemmepi__grouping *grouping = &plan->problem.grouping;
+  gemmepi_plan_details details;
+  gemmepi__grouped_info(plan, &details);
+  gemmepi__append(text, "%d groups of %s%s%s%s, a batch of them: ", (int)grouping->groups,
+    grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
+    grouping->gathered & 2 ? ", rows of b gathered" : "", grouping->scattered ? ", rows of d scattered" : "");
+  gemmepi__explain_problem(text, &plan->problem);
+  gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gemmepi__ull)details.workspace_size);
+  if (!details.kernel[0])
+    return;
+  gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts\n", plan->groups.name);
+  if (plan->gather.function)
+    gemmepi__append(text, "  %s: gathered rows of a to workspace, side by side\n", plan->gather.name);
+  if (plan->route == GEMMEPI_ROUTE_FUSED)
+    gemmepi__sm90_explain(&plan->inner, &plan->built.sm90, text);
+  else
+    gemmepi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details.kernel,
+      plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
+  if (plan->applied)
+    gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+  if (plan->not_fused)
+    gemmepi__append(text, "  not fused: %s\n", plan->not_fused);
 }
 #ifndef GEMMEPI_NO_LINEAR
 /* A layer as its plan sees it: row-major, defaults filled in, every rule checked.
@@ -27898,6 +29207,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
   if (gemmepi__came_by_fork(plan->context))
     return GEMMEPI_INVALID_ARGUMENT;
+  if (plan->kind == GEMMEPI_PLAN_GROUPED)
+    return gemmepi__prepare_grouped((const gemmepi__grouped_plan *)plan, stream);
 #ifndef GEMMEPI_NO_ELEMENTWISE
   if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     return gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)plan, stream);
@@ -27918,6 +29229,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     return GEMMEPI_INVALID_ARGUMENT;
   if (plan->kind == GEMMEPI_PLAN_MATMUL)
     gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
+  else if (plan->kind == GEMMEPI_PLAN_GROUPED)
+    gemmepi__grouped_info((const gemmepi__grouped_plan *)plan, details);
 #ifndef GEMMEPI_NO_ELEMENTWISE
   else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     gemmepi__elementwise_info((const gemmepi__elementwise_plan *)plan, details);
@@ -27935,6 +29248,8 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
     return 0;
   if (plan->kind == GEMMEPI_PLAN_MATMUL)
     gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);
+  else if (plan->kind == GEMMEPI_PLAN_GROUPED)
+    gemmepi__explain_grouped(&out, (const gemmepi__grouped_plan *)plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
   else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     gemmepi__explain_elementwise(&out, (const gemmepi__elementwise_plan *)plan);

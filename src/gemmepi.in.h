@@ -14,6 +14,7 @@
 /* Each room uses only what stands before it. */
 #include "base/platform.h"
 #include "base/status.h"
+#include "base/fault.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "base/log.h"
@@ -53,6 +54,7 @@
 #include "problem/problem.h"
 #include "problem/arguments.h"
 #include "problem/overlap.h"
+#include "problem/grouped.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/formula_arguments.h"
 #endif
@@ -71,6 +73,7 @@
 
 #include "device/disk_cache.h"
 #include "device/context.h"
+#include "device/faults.h"
 #include "device/handles.h"
 #include "device/memory.h"
 #include "device/pointers.h"
@@ -87,6 +90,7 @@
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
+#include "host/grouped.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "host/formula.h"
 #endif
@@ -139,6 +143,9 @@
 #include "product/plan.h"
 #include "product/run.h"
 #include "product/explain.h"
+#include "grouped/plan.h"
+#include "grouped/run.h"
+#include "grouped/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
 #include "linear/matrices.h"

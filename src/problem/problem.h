@@ -58,6 +58,14 @@ static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
 #define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
 static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
+/* Of a grouped product, whose groups are the items of its batch: see problem/grouped.h. */
+typedef struct gemmepi__grouping {
+    int32_t groups;   /* 0: it is none */
+    int32_t is_of_k;  /* groups are of k, else of rows */
+    int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
+    int32_t scattered;
+} gemmepi__grouping;
+
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
@@ -73,6 +81,7 @@ typedef struct gemmepi__problem {
     int32_t count;                  /* of the operands that it has */
     int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
     int32_t outputs;                /* how many of them are written */
+    gemmepi__grouping grouping;
     struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;

@@ -198,16 +198,20 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
 }
 
 #ifndef GEMMEPI_NO_HOST
-static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+/* Scalars that lie on the device, which is the host. */
+static void gemmepi__fetch_scalars(const gemmepi__problem *problem, gemmepi__arguments *arguments) {
     if (arguments->device_alpha)
         memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
     if (arguments->device_beta)
         memcpy(&arguments->beta, arguments->device_beta, sizeof(double));
-    if (plan->problem.accumulator == GEMMEPI_I32) {
+    if (problem->accumulator == GEMMEPI_I32) {
         arguments->alpha = rint(arguments->alpha);
         arguments->beta = rint(arguments->beta);
     }
+}
 
+static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+    gemmepi__fetch_scalars(&plan->problem, arguments);
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->problem.formula)
         return gemmepi__host_formula_run(&plan->problem, arguments, &plan->base.context->allocator);

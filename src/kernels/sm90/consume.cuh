@@ -61,11 +61,11 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
 __device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const Shared &shared, Warpgroup &mine,
                                          const Finisher &finisher, const Next_tile &following, bool ends) {
     Tile tile = nth_tile(p, following.work, following.count);
-    int strip = ends, first_row = tile.m * TILE_M + (int)(mine.thread / 32) * 16, row = first_row + strip * 64;
+    int strip = ends, of_warp = first_row(tile) + (int)(mine.thread / 32) * 16, row = of_warp + strip * 64;
     float kept[1][TILE_N / 2];
     Of_columns columns[BOX_GROUPS];
     ask_for_inputs(p, finisher.buffers, tile, row, 0);
-    Masks masks = load_masks(p, tile, first_row);
+    Masks masks = load_masks(p, tile, of_warp);
     if (AHEAD)
         load_groups(p, tile, 0, columns);
     if (ends) {
@@ -93,7 +93,9 @@ __device__ inline void strip_of_last_tile(const gemmepi__sm90_params &p, const S
 __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
     // This warpgroup; by a shuffle, for the compiler to see that all of a warp have the same
     u32 which = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
-    u32 tiles = PARTS > 1 ? 1 : (p.tiles - work.first + work.step - 1) / work.step;
+    u32 all = count_tiles(p), tiles = PARTS > 1 ? 1 : (all - work.first + work.step - 1) / work.step;
+    if (GROUPED && work.first >= all) // a grid is as large as the groups may make it
+        return;
     int blocks = blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
     Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, thread, work.rank)};
     Epilogue_state state;
@@ -117,7 +119,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         float sums[STRIPS][TILE_N / 2];
         Of_columns columns[ALL_AHEAD ? GROUPS : BOX_GROUPS];
         begin_sums(bias, sums);
-        int row = tile.m * TILE_M + first_strip * 64 + (int)(thread / 32) * 16;
+        int row = first_row(tile) + first_strip * 64 + (int)(thread / 32) * 16;
         Masks masks;
         if (PARTS == 1) {
             ask_for_inputs(p, buffers, tile, row, 0);

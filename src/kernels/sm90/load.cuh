@@ -7,6 +7,7 @@
 
 // Lines of a matrix beyond its end are slow to ask TMA for. So boxes that reach beyond m or n are of a map of their own, with as many
 // lines as there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.
+// Of a group's last rows A's boxes are whole, with rows of the next group.
 constexpr bool TAILS = GEMMEPI_TAILS;
 constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's share, of B where B_ROWS
 constexpr int B_MOST = B_LINES > SPAN ? SPAN : B_LINES, B_BOX = IN_GROUPS && SPANS > 1 && HALF_GROUP % B_MOST ? 64 : B_MOST;
@@ -17,7 +18,7 @@ template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
     return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;
 }
 __device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &tile) {
-    u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
+    u32 a = TAILS && !GROUPED ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
     u32 b = TAILS ? SPANS * tail_bytes<B_ROWS>(span_left(p, tile), SPAN) : B_BYTES;
     return a + b;
 }
@@ -85,19 +86,19 @@ __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shar
         of_b |= (u16)(1 << (column * CLUSTER_M + i));
     const Sharers with = {row, column, of_a, of_b};
     Pipeline pipeline = Pipeline::of_loader(shared);
-    for (u32 t = work.first; t < p.tiles; t += work.step) {
+    for (u32 t = work.first; t < count_tiles(p); t += work.step) {
         Tile tile = tile_of(p, t, work.rank);
         asm volatile("" : "+r"(tile.m), "+r"(tile.n), "+r"(tile.item)); // now, not where it is used
         if (t == work.first)
             after_launches_before(); // no sooner: most of the instructions up to the first load have come by now
-        int m = tile.m * TILE_M + (int)with.column * A_LINES;
+        int m = first_row(tile) + (int)with.column * A_LINES;
         int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;
         for (int block = begin_of_k(p, work.rank); block < end_of_k(p, work.rank); block++) {
             if (TAILS) // what follows from them is computed anew, as to keep it takes registers
                 asm volatile("" : "+r"(m), "+r"(tile.m), "+r"(tile.n));
             Step step = {block,
                          block * TILE_K,
-                         (int)p.epilogue.m - m,
+                         GROUPED ? TILE_M : (int)p.epilogue.m - m,
                          span_left(p, tile),
                          shared.full(pipeline.stage),
                          shared.a(pipeline.stage) + with.column * A_LINES * LINE,

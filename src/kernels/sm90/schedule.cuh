@@ -5,7 +5,42 @@
 struct Tile {
     int m, n; // in tiles
     u32 item;
+#if GEMMEPI_GROUPED
+    int first, end; // rows, of the item's group
+#endif
 };
+
+// >>grouped products: tiles are parts of groups, times columns
+
+#if GEMMEPI_GROUPED
+__device__ inline int first_row(const Tile &tile) {
+    return tile.first;
+}
+__device__ inline int end_of_rows(const gemmepi__sm90_params &p, const Tile &tile) {
+    return tile.end;
+}
+__device__ inline u32 rows_of_clusters(const gemmepi__sm90_params &p) {
+    return (u32)*p.groups.count;
+}
+__device__ inline u32 count_tiles(const gemmepi__sm90_params &p) {
+    return rows_of_clusters(p) * p.cluster_columns;
+}
+#else
+__device__ inline int first_row(const Tile &tile) {
+    return tile.m * TILE_M;
+}
+__device__ inline int end_of_rows(const gemmepi__sm90_params &p, const Tile &tile) {
+    return (int)p.epilogue.m;
+}
+__device__ inline u32 rows_of_clusters(const gemmepi__sm90_params &p) {
+    return p.cluster_rows;
+}
+__device__ inline u32 count_tiles(const gemmepi__sm90_params &p) {
+    return p.tiles;
+}
+#endif
+
+// >>which tile
 
 // A block's: every `step`-th tile of its cluster from the first on, of which it takes the one of its rank.
 struct Work {
@@ -22,11 +57,16 @@ __device__ inline u32 first_tile() {
 // The block's tile of its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a time reads few rows
 // of A and few columns of B.
 __device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
-    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
+    u32 rows = rows_of_clusters(p), of_item = rows * p.cluster_columns, item = GROUPED ? 0 : t / of_item, rest = t - item * of_item;
     u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
-    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;
+    u32 height = rows - first < p.band ? rows - first : p.band, within = rest - band * of_band;
     u32 column = within / height, row = first + within - column * height;
     u32 place = PARTS > 1 ? 0 : rank;
+#if GEMMEPI_GROUPED
+    static_assert(CLUSTER_M == 1 && PARTS == 1, "a cluster's tiles have the same rows");
+    const gemmepi__group_part part = p.groups.parts[row];
+    return {(int)row, (int)(column * CLUSTER_N + place), (u32)part.group, part.first, part.end};
+#endif
     return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};
 }
 

@@ -166,6 +166,8 @@ static int gemmepi__sm90_moved(const gemmepi__problem *problem) {
 /* What it loads for the epilogue, likewise; the mask without TMA. */
 static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
     int loaded = 0, bits = gemmepi__box_bits(problem);
+    if (problem->grouping.scattered) /* rows of a box lie anywhere */
+        return 0;
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
         loaded |= 4;
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
@@ -241,8 +243,8 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
-    return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-                             !problem->views[GEMMEPI__A].transposed) ||
+    return (!problem->grouping.groups && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+                                                           !problem->views[GEMMEPI__A].transposed)) ||
            gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -365,6 +367,10 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
     *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
     *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
                                   (int64_t)shape->tile_n / halves * shape->cluster_n);
+    if (problem->grouping.groups) {
+        *rows = gemmepi__most_parts(problem, shape->tile_m);
+        return gemmepi__offset(*rows, *columns, 0);
+    }
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -377,6 +383,8 @@ static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gem
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
+    if (problem->grouping.groups && (shape->cluster_m > 1 || shape->parts > 1))
+        return 0; /* blocks of a cluster have the same rows */
     if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
@@ -550,7 +558,7 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
         const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
         double time;
-        if (i && (!gemmepi__shape_takes(problem, shape, applied) ||
+        if ((i || problem->grouping.groups) && (!gemmepi__shape_takes(problem, shape, applied) ||
                   gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
         time = gemmepi__sm90_microseconds(context, problem, shape, applied);
@@ -662,10 +670,10 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
     shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
     shape.extents[1] = (uint64_t)problem->m;
     shape.extents[2] = (uint64_t)apart;
-    shape.extents[3] = (uint64_t)problem->batch;
+    shape.extents[3] = (uint64_t)(problem->grouping.groups ? 1 : problem->batch);
     shape.strides[0] = line;
     shape.strides[1] = apart > 1 ? shape.extents[0] : line;
-    shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
+    shape.strides[2] = shape.extents[3] > 1 ? (uint64_t)view->batch_stride : line;
     return gemmepi__encode_map(driver, view, &shape, promotion, map);
 }
 
@@ -732,6 +740,7 @@ static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__pro
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append_grouping(text, problem);
     gemmepi__append_operands(text, problem);
 }
 
@@ -741,9 +750,10 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
     char prologue[2048], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_sm90_defines(&text, problem, sm90);
-    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s%s",
                          dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
                          sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
+                         gemmepi__name_of_grouping(problem),
                          gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
                                        &sm90->launch);
@@ -759,7 +769,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
     sm90->loaded = gemmepi__sm90_loaded(problem);
     sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
     sm90->tails = gemmepi__sm90_tails(problem, shape);
-    if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
+    if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !problem->grouping.groups)
         sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
     if (sm90->tails && problem->views[GEMMEPI__B].transposed)
         sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
@@ -858,6 +868,8 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
     memcpy(params, &sm90->params, sizeof *params);
     gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras,
                             params->places);
+    if (problem->grouping.groups)
+        params->groups = arguments->groups;
     if (sm90->summed)
         params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
