@@ -45,7 +45,7 @@ __device__ inline void say_fault(const gemmepi__groups_params &p, int which, int
 __device__ inline int sum_before(int own, int *shared) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, sum = own;
     for (int step = 1; step < WARP; step *= 2) {
-        int other = __shfl_up_sync(0xffffffffu, sum, step);
+        int other = __shfl_sync(0xffffffffu, sum, lane - step);
         sum += lane >= step ? other : 0;
     }
     if (lane == WARP - 1)
@@ -55,6 +55,21 @@ __device__ inline int sum_before(int own, int *shared) {
     for (int i = 0; i < warp; i++)
         of_warps += shared[i];
     return of_warps + sum - own;
+}
+
+// The least of all threads' numbers. shared: a number of each warp, which no thread reads any more.
+__device__ inline int least(int own, int *shared) {
+    for (int step = WARP / 2; step; step /= 2) {
+        int other = __shfl_xor_sync(0xffffffffu, own, step);
+        own = other < own ? other : own;
+    }
+    if (threadIdx.x % WARP == 0)
+        shared[threadIdx.x / WARP] = own;
+    __syncthreads();
+    for (int i = 0; i < THREADS / WARP; i++)
+        own = shared[i] < own ? shared[i] : own;
+    __syncthreads();
+    return own;
 }
 
 // >>the kernel
@@ -74,38 +89,31 @@ __device__ inline int last_at_most(const int *numbers, int count, int x) {
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p) {
     __shared__ int starts[GEMMEPI__MOST_GROUPS + 1], parts[GEMMEPI__MOST_GROUPS + 1]; // of each group: its first position and part
-    __shared__ int sums[THREADS / WARP], wrong[GEMMEPI__FAULTS];
+    __shared__ int sums[THREADS / WARP];
+    int wrong[GEMMEPI__FAULTS];
     after_launches_before();
-    if (threadIdx.x < GEMMEPI__FAULTS)
-        wrong[threadIdx.x] = NONE;
-    __syncthreads();
 
     // Ends
     int ends[EACH], first = (int)threadIdx.x * EACH;
     for (int i = 0; i < EACH; i++)
         ends[i] = first + i < p.groups ? p.ends[first + i] : 0;
     int before = first && first <= p.groups ? p.ends[first - 1] : 0;
-    int at = wrong_end(p, ends, before);
-    if (at != NONE)
-        atomicMin(&wrong[GEMMEPI__FAULT_ENDS], at);
-    __syncthreads();
+    wrong[GEMMEPI__FAULT_ENDS] = least(wrong_end(p, ends, before), sums);
 
     // Indices, of the positions that there are
     int positions = wrong[GEMMEPI__FAULT_ENDS] == NONE ? p.ends[p.groups - 1] : 0;
-    for (int i = 0; i < 3; i++) {
-        at = p.indices[i] ? wrong_index(p.indices[i], p.limits[i], positions) : NONE;
-        if (at != NONE)
-            atomicMin(&wrong[GEMMEPI__FAULT_A + i], at);
-    }
-    __syncthreads();
+    for (int i = 0; i < 3; i++) // the same of all threads
+        wrong[GEMMEPI__FAULT_A + i] =
+            p.indices[i] ? least(wrong_index(p.indices[i], p.limits[i], positions), sums) : NONE;
     bool is_wrong = false;
-    for (int i = 0; i < GEMMEPI__FAULTS; i++)
+    for (int i = 0; i < GEMMEPI__FAULTS; i++) {
         is_wrong = is_wrong || wrong[i] != NONE;
+        if (threadIdx.x == 0 && wrong[i] != NONE)
+            say_fault(p, i, wrong[i]);
+    }
     if (is_wrong) {
         if (threadIdx.x == 0)
             *p.count = 0;
-        if (threadIdx.x < GEMMEPI__FAULTS && wrong[threadIdx.x] != NONE)
-            say_fault(p, (int)threadIdx.x, wrong[threadIdx.x]);
         return;
     }
 

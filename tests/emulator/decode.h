@@ -206,6 +206,7 @@ static table make_table() {
     t["barrier.cluster.wait.aligned"] =
         t["barrier.cluster.wait.acquire.aligned"] = {"", cluster_wait, POLLED_TOGETHER};
     t["mapa.shared::cluster.u32"] = {"444", map_address};
+    t["membar.sys"] = {"", nothing}; // what the host reads, it reads when the kernel is done
     t["fence.mbarrier_init.release.cluster"] = {"", nothing};
     t["fence.proxy.async.shared::cta"] = {"", fence_proxy};
 
