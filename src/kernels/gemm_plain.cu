@@ -337,41 +337,56 @@ template <int Mode, int Each> struct Chunk_scales {
     }
 };
 
-// Likewise of A's rows that may be any, as groups have them. Those from `left` on do not exist.
-template <int Mode> struct Row_scales {
-    const float *at[OCTETS];
+// Likewise of lines that may be any, as groups' rows, and columns of two halves.
+template <int Mode, int Each> struct Line_scales {
+    const float *at[OCTETS][Each];
     long long step;
-    float values[OCTETS][1];
+    float values[OCTETS][Each];
 
-#if GEMMEPI_GROUPED
-    __device__ Row_scales(const gemmepi__kernel_scale &scale, const gemmepi__kernel_groups &groups, long long first, int left,
-                          long long k) {
-#pragma unroll
-        for (int i = 0; i < OCTETS; i++) {
-            long long position = first + (i * OCTET < left ? i * OCTET : 0);
-            long long row = left <= 0 ? 0 : GATHERS_A && GROUPED_ROWS ? groups.index_a[position] : position;
-            if (Mode == SCALE_VECTOR_128 || Mode == SCALE_BLOCK_128) {
-                Scale_line line = scale_line<Mode>(scale.data, row, groups.rows_a, k);
-                at[i] = line.at;
-                step = line.step;
-            } else {
-                at[i] = scale.data + row;
-            }
-        }
+    __device__ void point(int i, int e, const float *scale, long long line, long long extent, long long k) {
+        Scale_line first = scale_line<Mode == SCALE_OUTER ? SCALE_VECTOR_128 : Mode>(scale, line, extent, k);
+        at[i][e] = first.at;
+        step = first.step;
     }
-#endif
     __device__ void next() {
 #pragma unroll
-        for (int i = 0; i < OCTETS; i++) {
-            values[i][0] = *at[i];
-            at[i] += step;
-        }
-    }
-    // Of OUTER.
-    __device__ Acc of_row(int i) const {
-        return (Acc)*at[i];
+        for (int i = 0; i < OCTETS; i++)
+#pragma unroll
+            for (int e = 0; e < Each; e++) {
+                values[i][e] = *at[i][e];
+                at[i][e] += step;
+            }
     }
 };
+
+#if GEMMEPI_GROUPED
+// Of a thread's rows from position `first` on, eight apart; those from `left` on take the first one's.
+typedef Line_scales<MODE_OF_A, 1> Row_scales;
+__device__ inline Row_scales scales_of_rows(const gemmepi__plain_params &params, long long first, int left) {
+    Row_scales scales;
+#pragma unroll
+    for (int i = 0; i < OCTETS; i++) {
+        long long position = first + (i * OCTET < left ? i * OCTET : 0);
+        long long row = left <= 0 ? 0 : GATHERS_A && GROUPED_ROWS ? params.groups.index_a[position] : position;
+        scales.point(i, 0, params.epilogue.scale_a.data, row, params.groups.rows_a, params.k);
+    }
+    return scales;
+}
+
+// Of a thread's two columns of each octet from `first` on, of a half of n columns.
+typedef Line_scales<GEMMEPI_SCALE_B, 2> Column_scales;
+__device__ inline Column_scales scales_of_columns(const gemmepi__plain_params &params, long long item, long long first, int half) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    Column_scales scales;
+#pragma unroll
+    for (int i = 0; i < OCTETS * 2; i++) {
+        long long column = first + i / 2 * OCTET + i % 2;
+        column = (column < p.n ? column : p.n - 1) + half * p.n;
+        scales.point(i / 2, i % 2, p.scale_b.data + item * p.scale_b.stride, column, p.n * SPLIT, params.k);
+    }
+    return scales;
+}
+#endif
 
 template <class T> __device__ inline void add_to_total(T &value, Total &total, float factor) {
     if constexpr (HIGH_TOTALS) {
@@ -481,14 +496,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED, (SPLIT > 1), GATHERS_B> b(
         params.b, item, {tile_column, tile.first_k, GEMMEPI_INDEX_OF(params, b), p.n});
 #if GEMMEPI_GROUPED
-    Row_scales<MODE_OF_A> scales_a(p.scale_a, params.groups, tile_row + row + eighth, rows - row - eighth, params.k);
+    Row_scales scales_a = scales_of_rows(params, tile_row + row + eighth, rows - row - eighth);
+    int half = column / TILE_COLUMNS; // a warp's columns are of one
+    Column_scales scales_b = scales_of_columns(params, item, tile_column + column % TILE_COLUMNS + quarter * 2, half);
 #else
     Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + eighth, p.m, params.k);
+    Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, tile_column + column + quarter * 2, p.n, params.k);
 #endif
-    long long scaled_column = tile_column + column + quarter * 2;
-    if (SPLIT > 1 && column) // a warp's columns are of one half
-        scaled_column += p.n - TILE_COLUMNS;
-    Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, scaled_column, p.n * SPLIT, params.k);
     u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;
     int k_left = depth < STEP ? (int)depth : STEP;
     if (FETCHES_AHEAD && k_left > 0)
@@ -533,8 +547,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);
 #if GEMMEPI_GROUPED
             if (MODE_OF_A == SCALE_OUTER) {
-                results[at] = product(results[at], scales_a.of_row(i));
-                results[at + 1] = product(results[at + 1], scales_a.of_row(i));
+                results[at] = product(results[at], (Acc)*scales_a.at[i][0]);
+                results[at + 1] = product(results[at + 1], (Acc)*scales_a.at[i][0]);
             }
 #endif
         }
