@@ -7930,6 +7930,7 @@ typedef struct gemmepi__kernel_groups {
   const gemmepi__group_part *parts;
   const int *index_a, *index_b, *index_d; /* NULL: none */
   long long rows_a; /* that the scales of a have along k */
+  const void *maps; /* maps_sm90.cu: of each group's A and B */
 } gemmepi__kernel_groups;
 #if !defined(__CUDACC__) || GEMMEPI_GROUPED
 #define GEMMEPI__GROUPS gemmepi__kernel_groups groups;
@@ -8014,6 +8015,14 @@ typedef struct gemmepi__tensor_map {
   unsigned long long words[16];
 } gemmepi__tensor_map;
 #endif
+
+/* maps_sm90.cu: a and b as they lie, for all groups */
+typedef struct gemmepi__maps_params {
+  gemmepi__tensor_map a, b;
+  void *maps;
+  const int *count;
+  const gemmepi__group_part *parts;
+} gemmepi__maps_params;
 
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__sm90_params {
@@ -14069,14 +14078,14 @@ static const gemmepi__source gemmepi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
-"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint unused;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n}gemmepi__fault;\n"
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint unused;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n}gemmepi__fault;\n"
 "enum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\n\n"
-"typedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n"
-"}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\n",
-"gemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n"
-"}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\n"
-"long long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
-"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"typedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\n"
+"void*sums;\nlong long sums_stride;\n",
+"int sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\n"
+"typedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n"
+"}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\n"
+"const float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -14250,6 +14259,9 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\n"
 "store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
+{"maps_sm90.cu",
+{
+"#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gemmepi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(128)gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*128+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gemmepi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gemmepi__tensor_map*)(to+WORDS),p.parts[group].end);\nasm volatile(\"fence.proxy.tensormap::generic.release.gpu;\" ::: \"memory\");\n}\n"}},
 {"sm90/barriers.cuh",
 {
 "#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 26\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
@@ -14266,11 +14278,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\ntemplate<int Halves>DEVICE u32 output_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\n"
-"return buffers.outputs+(buffers.turn*OUTPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\ntemplate<int Halves>DEVICE u32 input_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\nreturn buffers.inputs+(buffers.taken%2*INPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\n\ntemplate<int Halves>DEVICE Box_place place_of_box(const gemmepi__epilogue_params&p,int column,int nth){\nif(IS_GROUPS<Halves>)\nreturn{column*2+nth*BOX_COLUMNS,0};\nif(IN_GROUPS)\nreturn{(int)column_of_half<Halves>(p,column,nth),0};\nreturn{column,nth};\n}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\nu32 item=GROUPED?0:tile.item;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\n"
+"return buffers.outputs+(buffers.turn*OUTPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\ntemplate<int Halves>DEVICE u32 input_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\nreturn buffers.inputs+(buffers.taken%2*INPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\n\ntemplate<int Halves>DEVICE Box_place place_of_box(const gemmepi__epilogue_params&p,int column,int nth){\nif(IS_GROUPS<Halves>)\nreturn{column*2+nth*BOX_COLUMNS,0};\nif(IN_GROUPS)\nreturn{(int)column_of_half<Halves>(p,column,nth),0};\nreturn{column,nth};\n}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\nu32 item=GROUPED_ROWS?0:tile.item;\n__syncwarp();\nif(is_elected()){\nif(IN_PLACE&&buffers.asked==buffers.taken)\nwait_for_stores<1>();\nelse if(IN_PLACE)\nwait_for_stores<0>();\n"
 "u32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS+group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,place_of_box<HALVES_SAVED>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n}\nbuffers.asked++;\n}\nDEVICE void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\nDEVICE void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n}\n\n\nDEVICE u32 outputs_of_box(const Buffers&buffers){\nreturn IN_PLACE?buffers.inputs+buffers.taken%2*INPUTS*BOX_BYTES\n:buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\n}\n\ntemplate<class T,int Halves>\n"
-"DEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\nif constexpr(IN_GROUPS&&Halves>1){\nint first=place_of_box<Halves>(p,column,half).column;\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,first),x.ld,(int)p.m-row,(int)p.n*2-first);\n}else{\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n}\n\n#if GEMMEPI_GROUPED\n\ntemplate<class T>\nDEVICE void store_rows(const gemmepi__sm90_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,int half,int row,\nint end){\nconstexpr int of_unit=16/sizeof(T);\nint unit=threadIdx.x%8,line=threadIdx.x%32/8,first=column+unit*of_unit;\n#pragma unroll\nfor(int i=0;i<4;i++,line +=4){\nuint4 bits;\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits.x),\"=r\"(bits.y),\"=r\"(bits.z),\"=r\"(bits.w)\n: \"r\"(from+line*LINE +((unit ^ line%8)<<4))\n"
+"DEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\nif constexpr(IN_GROUPS&&Halves>1){\nint first=place_of_box<Halves>(p,column,half).column;\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,first),x.ld,(int)p.m-row,(int)p.n*2-first);\n}else{\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n}\n\n#if GEMMEPI_GROUPED == 1\n\ntemplate<class T>\nDEVICE void store_rows(const gemmepi__sm90_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,int half,int row,\nint end){\nconstexpr int of_unit=16/sizeof(T);\nint unit=threadIdx.x%8,line=threadIdx.x%32/8,first=column+unit*of_unit;\n#pragma unroll\nfor(int i=0;i<4;i++,line +=4){\nuint4 bits;\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits.x),\"=r\"(bits.y),\"=r\"(bits.z),\"=r\"(bits.w)\n: \"r\"(from+line*LINE +((unit ^ line%8)<<4))\n"
 ": \"memory\");\nif(row+line<end&&first<(int)p.epilogue.n)\n",
-"*reinterpret_cast<uint4*>((T*)x.data+offset(x,0,row_of_d(p.groups,row+line),first+half*p.epilogue.n))=bits;\n}\n}\nDEVICE void store_rows_of_box(const gemmepi__sm90_params&p,u32 from,int column,int row,int end){\nstatic_assert(!COPIES_D&& !COPIES_AUX&& !IN_GROUPS,\"units of 16 bytes are whole\");\n#pragma unroll\nfor(int half=0;half<OUTPUT_D;half++)\nstore_rows<GEMMEPI_D_TYPE>(p,p.epilogue.d,from+half*BOX_BYTES,column,half,row,end);\nif constexpr(STAGES_AUX)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nstore_rows<GEMMEPI_AUX_TYPE>(p,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,column,half,row,end);\n}\n#endif\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,const Tile&tile){\nint item=(int)tile.item;\n#if GEMMEPI_GROUPED\nif(SCATTERED||row+16>end_of_rows(p,tile)){\n__syncwarp();\nstore_rows_of_box(p,outputs_of_box(buffers),column,row,end_of_rows(p,tile));\nif(is_elected())\ncommit_stores();\n"
+"*reinterpret_cast<uint4*>((T*)x.data+offset(x,0,row_of_d(p.groups,row+line),first+half*p.epilogue.n))=bits;\n}\n}\nDEVICE void store_rows_of_box(const gemmepi__sm90_params&p,u32 from,int column,int row,int end){\nstatic_assert(!COPIES_D&& !COPIES_AUX&& !IN_GROUPS,\"units of 16 bytes are whole\");\n#pragma unroll\nfor(int half=0;half<OUTPUT_D;half++)\nstore_rows<GEMMEPI_D_TYPE>(p,p.epilogue.d,from+half*BOX_BYTES,column,half,row,end);\nif constexpr(STAGES_AUX)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nstore_rows<GEMMEPI_AUX_TYPE>(p,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,column,half,row,end);\n}\n#endif\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,const Tile&tile){\nint item=(int)tile.item;\n#if GEMMEPI_GROUPED == 1\nif(SCATTERED||row+16>end_of_rows(p,tile)){\n__syncwarp();\nstore_rows_of_box(p,outputs_of_box(buffers),column,row,end_of_rows(p,tile));\nif(is_elected())\ncommit_stores();\n"
 "buffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\nreturn;\n}\nitem=0;\n#endif\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\nu32 from=outputs_of_box(buffers);\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,outputs_of_box(buffers)+half*BOX_BYTES,column,row,\nhalf,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\n"
 "copy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,outputs_of_box(buffers)+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
@@ -14287,15 +14299,17 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\ntemplate<int Groups>struct Rows{\nconst Tile&tile;\nint first,strip;\nconst Masks&masks;\nOf_columns(&columns)[Groups];\n};\n\n\nstruct Next_tile{\nconst Work&work;\nu32 count;\nOf_columns(&bias)[GROUPS];\n};\n\n\ntemplate<bool IsLast,int Groups,int Strips>\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows<Groups> &rows,const Next_tile&following,float(&sums)[Strips][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\nconstexpr bool rolls=ROLLS||IsLast,has_all=ALL_AHEAD&& !IsLast;\n#pragma unroll rolls ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD&& !BIAS_FIRST)\nload_groups(p,tile,i,rows.columns);\nbool is_end=i+BOX_GROUPS==GROUPS;\n"
 "if(!IsLast&&BIAS_FIRST&&is_end&&following.count+TURNS<mine.tiles)\nload_groups(p,nth_tile(p,following.work,following.count+TURNS),0,following.bias);\nmemcpy(now,rows.columns+(has_all?i:0),sizeof now);\nif(AHEAD&& !has_all&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<Strips;strip++){\nSums_of_box box=sums_of_box(sums[strip],rolls?0:i);\nNext_box next={strip +1<Strips||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<Strips?strip +1:0)*64,\nstrip +1<Strips?i:i+BOX_GROUPS};\nfinish_box(p,finisher,{tile,rows.first+strip*64,rows.strip +strip,i,now,rows.masks,box,next},column_sums);\nif(HAS_BGRAD&&IsLast)\ncolumns_parked_in(shared.a(0),mine.pipeline.stage).park(rows.strip,mine.thread,i,column_sums);\nif(rolls)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD&& !IsLast)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\n\n\n"
 "DEVICE void strip_of_last_tile(const gemmepi__sm90_params&p,const Shared&shared,Warpgroup&mine,\nconst Finisher&finisher,const Next_tile&following,bool ends){\nTile tile=nth_tile(p,following.work,following.count);\nint strip=ends,of_warp=first_row(tile)+(int)(mine.thread/32)*16,row=of_warp +strip*64;\nfloat kept[1][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nask_for_inputs(p,finisher.buffers,tile,row,0);\nMasks masks=load_masks(p,tile,of_warp);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(ends){\nfloat sums[STRIPS][TILE_N/2];\nbegin_sums(following.bias,sums);\nadd_up_last(shared,mine,sums,kept[0]);\n}else{\nstages_are_left(mine.blocks);\nboth_meet();\nread_parked(parked_in(shared.a(0),mine.pipeline.stage),mine.thread,kept[0]);\n}\nif(HAS_BGRAD)\nwarpgroup_meets(mine.which);\nfinisher.state=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nfinish_boxes<true,BOX_GROUPS>(p,mine,finisher,{tile,row,strip,masks,columns},following,kept);\nif(HAS_BGRAD){\nboth_meet();\n"
-"store_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\nload_groups(p,nth_tile(p,work,count),0,bias);\n"
-"for(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\n",
-"int row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"store_parked_columns(p,tile,columns_parked_in(shared.a(0),mine.pipeline.stage));\n}\nend_epilogue(p.epilogue,finisher.state);\n}\n\n\n\nDEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=GROUPED_K?0:blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nbool ends=SHARES_LAST&&(tiles-1)%CONSUMERS==which;\nu32 count=PING_PONG?which:0;\nOf_columns bias[GROUPS];\n\n\nif(BIAS_FIRST&&count<tiles)\n"
+"load_groups(p,nth_tile(p,work,count),0,bias);\nfor(;count<tiles-ends;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[ALL_AHEAD?GROUPS:BOX_GROUPS];\nbegin_sums(bias,sums);\n",
+"if(GROUPED_K)\nmine.blocks=blocks_of_tile(p,tile,work.rank);\nint row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse\nfinish_boxes<false,ALL_AHEAD?GROUPS:BOX_GROUPS>(p,mine,finisher,{tile,row,0,masks,columns},\n{work,count,bias},sums);\nend_epilogue(p.epilogue,state);\n}\n\n\nif(SHARES_LAST)\nstrip_of_last_tile(p,shared,mine,finisher,{work,tiles-1,bias},ends);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
-"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
-"DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,int m,int item){\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(p.a,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\n"
-"step.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\n"
-"int a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,work.rank);block<end_of_k(p,work.rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nblock*TILE_K,\nGROUPED?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
+"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED_ROWS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
+"DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\ntemplate<int Operand>DEVICE const gemmepi__tensor_map&map_of(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nreturn((const gemmepi__tensor_map*)p.groups.maps)[tile.item*2+Operand];\n#else\nreturn Operand?p.b:p.a;\n#endif\n}\nDEVICE void take_maps(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nacquire_map(map_of<0>(p,tile));\nacquire_map(map_of<1>(p,tile));\n#endif\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int m,int item){\nconst gemmepi__tensor_map&map=map_of<0>(p,tile);\nif(A_ROWS){\n"
+"load_lines<A_LINES,(CLUSTER_N>1)>(map,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(map,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nconst gemmepi__tensor_map&map=map_of<1>(p,tile);\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n"
+"DEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\ntake_maps(p,tile);\nint begin=begin_of_k(p,work.rank),end=GROUPED_K?blocks_of_tile(p,tile,work.rank):end_of_k(p,work.rank);\nfor(int block=begin;block<end;block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\n"
+"Step step={block,\nfirst_k(tile)+block*TILE_K,\nGROUPED_ROWS?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\n",
+"pipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,tile,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
 {"sm90/mask.cuh",
 {
 "#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\nDEVICE Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\nDEVICE u32 mask_of(const Masks&masks,int strip,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
@@ -14335,15 +14349,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\nDEVICE u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\nDEVICE u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\nDEVICE bool is_elected(){\nu32 is=threadIdx.x%32==0;\nif(GEMMEPI_ELECTS)\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\nDEVICE void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\nDEVICE void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
 "template<int Registers>DEVICE void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>DEVICE void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\nDEVICE void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\nDEVICE void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\nDEVICE void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\nDEVICE void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n"
 "DEVICE void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\nDEVICE void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\nDEVICE void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
-"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\n"
-"template<int Left>DEVICE void wait_for_stores(){\n",
-"asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
+"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void acquire_map(const gemmepi__tensor_map&map){\nasm volatile(\"fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\" ::\"l\"(&map): \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\n"
+"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\n",
+"DEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
 {"sm90/schedule.cuh",
 {
-"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn(u32)*p.groups.count;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn rows_of_clusters(p)*p.cluster_columns;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn p.cluster_rows;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn p.tiles;\n}\n#endif\n\n\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\n"
-"asm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 rows=rows_of_clusters(p),of_item=rows*p.cluster_columns,item=GROUPED?0:t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\n#if GEMMEPI_GROUPED\nstatic_assert(CLUSTER_M==1&&PARTS==1,\"a cluster's tiles have the same rows\");\nconst gemmepi__group_part part=p.groups.parts[row];\nreturn{(int)row,(int)(column*CLUSTER_N+place),(u32)part.group,part.first,part.end};\n#endif\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
-"DEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\nreturn(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\nreturn tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\nDEVICE int span_left(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\n"
-"return(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED == 1\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn(u32)*p.groups.count;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn rows_of_clusters(p)*p.cluster_columns;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn p.cluster_rows;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\n#if GEMMEPI_GROUPED == 2\nreturn*p.groups.count?p.tiles:0;\n#else\nreturn p.tiles;\n#endif\n}\n#endif\n\n\n\n\n"
+"struct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 rows=rows_of_clusters(p),of_item=rows*p.cluster_columns,item=GROUPED_ROWS?0:t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\n#if GEMMEPI_GROUPED == 2\nconst gemmepi__group_part of_k=p.groups.parts[item];\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item,of_k.first,of_k.end};\n#elif GEMMEPI_GROUPED\nstatic_assert(CLUSTER_M==1&&PARTS==1,\"a cluster's tiles have the same rows\");\nconst gemmepi__group_part part=p.groups.parts[row];\n"
+"return{(int)row,(int)(column*CLUSTER_N+place),(u32)part.group,part.first,part.end};\n#endif\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\nDEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\n#if GEMMEPI_GROUPED == 2\nstatic_assert(!PING_PONG&&PARTS==1,\"warpgroups go through the stages of their own tiles alone\");\nDEVICE int blocks_of_tile(const gemmepi__sm90_params&p,const Tile&tile,u32 rank){\nreturn tile.end>tile.first?(tile.end-tile.first+TILE_K-1)/TILE_K:1;\n}\n"
+"DEVICE int first_k(const Tile&tile){\nreturn tile.end>tile.first?tile.first:tile.end>0?tile.end:1;\n}\n#else\nDEVICE int blocks_of_tile(const gemmepi__sm90_params&p,const Tile&tile,u32 rank){\nreturn blocks_of_k(p,rank);\n}\nDEVICE int first_k(const Tile&tile){\nreturn 0;\n}\n#endif\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\nreturn(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\nreturn tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\nDEVICE int span_left(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
 {
 "#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\nDEVICE u32 b(u32 stage)const{\n"
@@ -20661,6 +20675,10 @@ static int64_t gemmepi__most_parts(const gemmepi__problem *problem, int tile) {
   return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
 }
 
+static int gemmepi__has_groups_of_rows(const gemmepi__problem *problem) {
+  return problem->grouping.groups && !problem->grouping.is_of_k;
+}
+
 static const char *gemmepi__name_of_grouping(const gemmepi__problem *problem) {
   return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
 }
@@ -21556,7 +21574,7 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
-  return (!problem->grouping.groups && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+  return (!gemmepi__has_groups_of_rows(problem) && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
     !problem->views[GEMMEPI__A].transposed)) ||
      gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
@@ -21676,7 +21694,7 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
   *columns = gemmepi__divide_up(gemmepi__half_columns(problem), (int64_t)shape->tile_n / halves * shape->cluster_n);
-  if (problem->grouping.groups) {
+  if (gemmepi__has_groups_of_rows(problem)) {
     *rows = gemmepi__most_parts(problem, shape->tile_m);
     return gemmepi__offset(*rows, *columns, 0);
   }
@@ -21691,8 +21709,10 @@ static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gem
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
-  if (problem->grouping.groups && (shape->cluster_m > 1 || shape->parts > 1))
+  if (gemmepi__has_groups_of_rows(problem) && shape->cluster_m > 1)
     return 0; /* blocks of a cluster have the same rows */
+  if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
+    return 0; /* warpgroups that take turns would have to know each other's k */
   if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
@@ -21971,7 +21991,7 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
   shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
   shape.extents[1] = (uint64_t)problem->m;
   shape.extents[2] = (uint64_t)apart;
-  shape.extents[3] = (uint64_t)(problem->grouping.groups ? 1 : problem->batch);
+  shape.extents[3] = (uint64_t)(gemmepi__has_groups_of_rows(problem) ? 1 : problem->batch);
   shape.strides[0] = line;
   shape.strides[1] = apart > 1 ? shape.extents[0] : line;
   shape.strides[2] = shape.extents[3] > 1 ? (uint64_t)view->batch_stride : line;
@@ -22054,7 +22074,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
   sm90->loaded = gemmepi__sm90_loaded(problem);
   sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
   sm90->tails = gemmepi__sm90_tails(problem, shape);
-  if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !problem->grouping.groups)
+  if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !gemmepi__has_groups_of_rows(problem))
     sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
   if (sm90->tails && problem->views[GEMMEPI__B].transposed)
     sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
@@ -26162,6 +26182,7 @@ static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_p
 
 #define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
 #define GEMMEPI__GATHER_THREADS 256
+#define GEMMEPI__MAPS_THREADS   128 /* maps_sm90.cu */
 #define GEMMEPI__GATHER_ROWS    8 /* of a block at a time */
 
 typedef struct gemmepi__grouped_plan {
@@ -26171,10 +26192,10 @@ typedef struct gemmepi__grouped_plan {
   const char *not_fused;
   int applied; /* alpha 1 and no C are compiled in */
   gemmepi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
-  gemmepi__launch groups, gather;
-  gemmepi__gather_params gather_params; /* all but pointers */
+  gemmepi__launch groups, maps, gathers[2]; /* the last two of A and B */
+  gemmepi__gather_params gather_params[2]; /* all but pointers */
   int tile; /* rows of a part */
-  size_t parts_size, gathered_size; /* of workspace, behind 256 bytes for the count */
+  size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
   union {
     gemmepi__sm90 sm90;
     gemmepi__plain plain;
@@ -26186,20 +26207,23 @@ typedef struct gemmepi__grouped_plan {
 
 /* >>what the kernel for Hopper takes */
 
-static int gemmepi__is_gathered_first(const gemmepi__problem *problem) {
-  return (problem->grouping.gathered & 1) != 0;
+static int gemmepi__is_gathered(const gemmepi__problem *problem, int operand) {
+  return problem->grouping.gathered >> operand & 1;
 }
 
 /* The problem as that kernel has it. */
 static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) {
   static const int packs[2] = {0, 0};
   gemmepi__problem inner;
-  gemmepi__view *a = &inner.views[GEMMEPI__A];
+  int operand;
   gemmepi__pack_views(problem, packs, &inner);
-  if (!gemmepi__is_gathered_first(problem))
-    return inner;
-  a->lines = problem->m;
-  *a = gemmepi__converted_view(a, 1, a->dtype);
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+    gemmepi__view *view = &inner.views[operand];
+    if (!gemmepi__is_gathered(problem, operand))
+      continue;
+    view->lines = gemmepi__positions(problem);
+    *view = gemmepi__converted_view(view, 1, view->dtype);
+  }
   inner.grouping.gathered = 0;
   return inner;
 }
@@ -26207,13 +26231,11 @@ static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) 
 static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   gemmepi__problem inner = gemmepi__inner_problem(problem);
   const char *rule = gemmepi__engines_rule(context, problem);
-  int bits = gemmepi__box_bits(problem);
+  int bits = gemmepi__box_bits(problem), operand;
   if (!GEMMEPI__HAS_SM90)
     return "its kernel was left out of this program (GEMMEPI_NO_SM90)";
   if (context->routes && !(context->routes >> GEMMEPI_ROUTE_FUSED & 1))
     return "config.routes leaves it out";
-  if (problem->grouping.is_of_k)
-    return "its kernel takes groups of rows";
   if (context->multiprocessors < 2)
     return "its kernel needs two multiprocessors";
   if (!rule)
@@ -26222,10 +26244,13 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
     rule = gemmepi__tma_rule(context, &inner);
   if (rule)
     return rule;
-  if (problem->views[GEMMEPI__A].transposed)
+  if (!problem->grouping.is_of_k && problem->views[GEMMEPI__A].transposed)
     return "its kernel takes groups of rows that lie along k";
-  if (gemmepi__is_gathered_first(problem) && problem->k * problem->views[GEMMEPI__A].bits % 128)
-    return "gathered rows are copied in units of 16 bytes";
+  if (problem->grouping.is_of_k && (!problem->views[GEMMEPI__A].transposed || problem->views[GEMMEPI__B].transposed))
+    return "its kernel takes groups of k where a is stored [k, m] and b [k, n]";
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+    if (gemmepi__is_gathered(problem, operand) && problem->views[operand].length * problem->views[operand].bits % 128)
+      return "gathered rows are copied in units of 16 bytes";
   if (gemmepi__results_of(&inner, bits) != gemmepi__sm90_moved(&inner))
     return "its kernel stores rows of groups in units of 16 bytes";
   return NULL;
@@ -26233,35 +26258,54 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
 
 /* >>building */
 
-static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan) {
-  const gemmepi__view *from = &plan->problem.views[GEMMEPI__A], *to = &plan->inner.views[GEMMEPI__A];
-  int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(plan->problem.m, GEMMEPI__GATHER_ROWS);
+static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan, int operand) {
+  const gemmepi__view *from = &plan->problem.views[operand], *to = &plan->inner.views[operand];
+  int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_ROWS);
   int64_t most = 8 * (int64_t)context->multiprocessors;
-  gemmepi__gather_params *params = &plan->gather_params;
+  gemmepi__gather_params *params = &plan->gather_params[operand];
+  gemmepi__launch *gather = &plan->gathers[operand];
   params->ld = from->ld / unit;
   params->to_ld = to->ld / unit;
-  params->units = (int)(plan->problem.k / unit);
+  params->units = (int)(from->length / unit);
   params->groups = plan->problem.grouping.groups;
-  plan->gathered_size = gemmepi__bytes_for(to->bytes, 1);
-  plan->gather.blocks = (unsigned)(blocks < most ? blocks : most);
-  plan->gather.threads_x = GEMMEPI__GATHER_THREADS;
-  plan->gather.threads_y = 1;
-  return gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_gather", &plan->gather);
+  plan->gathered_sizes[operand] = gemmepi__bytes_for(to->bytes, 1);
+  gather->blocks = (unsigned)(blocks < most ? blocks : most);
+  gather->threads_x = GEMMEPI__GATHER_THREADS;
+  gather->threads_y = 1;
+  return gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_gather", gather);
+}
+
+/* What makes groups' tensor maps. */
+static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  int groups = plan->problem.grouping.groups;
+  plan->maps_size = (size_t)groups * 2 * sizeof(gemmepi__tensor_map);
+  plan->maps.blocks = (unsigned)gemmepi__divide_up(groups, GEMMEPI__MAPS_THREADS);
+  plan->maps.threads_x = GEMMEPI__MAPS_THREADS;
+  plan->maps.threads_y = 1;
+  return gemmepi__get_waiting_kernel(context, "maps_sm90.cu", "", "gemmepi_maps", &plan->maps);
 }
 
 static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
   gemmepi__candidate candidate;
+  gemmepi__problem like;
   gemmepi_status status;
+  int operand;
   memset(&candidate, 0, sizeof candidate);
   candidate.route = GEMMEPI_ROUTE_FUSED;
   candidate.applied = plan->applied;
   candidate.parts = 1;
   plan->inner = gemmepi__inner_problem(&plan->problem);
-  gemmepi__sm90_engine.choose(context, &plan->inner, &candidate);
+  like = plan->inner; /* a group has a part of k */
+  if (like.grouping.is_of_k)
+    like.k = gemmepi__divide_up(like.k, like.grouping.groups);
+  gemmepi__sm90_engine.choose(context, &like, &candidate);
   status = gemmepi__sm90_engine.build(context, &plan->inner, &candidate, &plan->built.sm90);
-  plan->tile = plan->built.sm90.shape.tile_m;
-  if (!status && gemmepi__is_gathered_first(&plan->problem))
-    status = gemmepi__build_gather(context, plan);
+  plan->tile = plan->problem.grouping.is_of_k ? 0 : plan->built.sm90.shape.tile_m;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+    if (gemmepi__is_gathered(&plan->problem, operand))
+      status = gemmepi__build_gather(context, plan, operand);
+  if (!status && plan->problem.grouping.is_of_k)
+    status = gemmepi__build_maps(context, plan);
   return status;
 }
 
@@ -26357,11 +26401,12 @@ static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan,
   return status;
 }
 
-/* One number, parts, gathered rows. */
+/* One number, parts, maps, gathered rows. */
 static size_t gemmepi__grouped_workspace(const gemmepi__grouped_plan *plan) {
   if (plan->route != GEMMEPI_ROUTE_PLAIN && plan->route != GEMMEPI_ROUTE_FUSED)
     return 0;
-  return 256 + gemmepi__round_up(plan->parts_size, 256) + gemmepi__round_up(plan->gathered_size, 256);
+  return 256 + gemmepi__round_up(plan->parts_size, 256) + gemmepi__round_up(plan->maps_size, 256) +
+     gemmepi__round_up(plan->gathered_sizes[0], 256) + gemmepi__round_up(plan->gathered_sizes[1], 256);
 }
 
 static gemmepi_status gemmepi__prepare_grouped(const gemmepi__grouped_plan *plan, gemmepi_stream stream) {
@@ -26395,14 +26440,16 @@ GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const 
 
 /* Where a run's workspace has what. */
 typedef struct gemmepi__grouped_space {
-  char *count, *parts, *gathered;
+  char *count, *parts, *maps, *gathered[2];
 } gemmepi__grouped_space;
 
 static gemmepi__grouped_space gemmepi__divide_space(const gemmepi__grouped_plan *plan, char *workspace) {
   gemmepi__grouped_space space;
   space.count = workspace;
   space.parts = workspace + 256;
-  space.gathered = space.parts + gemmepi__round_up(plan->parts_size, 256);
+  space.maps = space.parts + gemmepi__round_up(plan->parts_size, 256);
+  space.gathered[0] = space.maps + gemmepi__round_up(plan->maps_size, 256);
+  space.gathered[1] = space.gathered[0] + gemmepi__round_up(plan->gathered_sizes[0], 256);
   return space;
 }
 
@@ -26428,14 +26475,35 @@ static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan, 
 }
 
 static gemmepi_status gemmepi__launch_gather(const gemmepi__grouped_plan *plan,
-  const gemmepi__group_lists *lists, const void *from, const gemmepi__grouped_space *space, gemmepi_stream stream) {
-  gemmepi__gather_params params = plan->gather_params;
+  const gemmepi__group_lists *lists, int operand, const void *from, const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  gemmepi__gather_params params = plan->gather_params[operand];
   params.from = from;
-  params.to = space->gathered;
-  params.index = (const int *)lists->lists[GEMMEPI__FAULT_A];
+  params.to = space->gathered[operand];
+  params.index = (const int *)lists->lists[GEMMEPI__FAULT_A + operand];
   params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
   params.count = (const int *)(const void *)space->count;
-  return gemmepi__launch_kernel(plan->base.context, &plan->gather, &params, "a copy of gathered rows", stream);
+  return gemmepi__launch_kernel(plan->base.context, &plan->gathers[operand], &params, "a copy of gathered rows", stream);
+}
+
+/* pointers: of A and B as the product's kernel reads them. */
+static gemmepi_status gemmepi__launch_maps(const gemmepi__grouped_plan *plan, void *const *pointers,
+  const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  uint64_t memory[(sizeof(gemmepi__maps_params) + 64) / sizeof(uint64_t)];
+  gemmepi__maps_params *params = (gemmepi__maps_params *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+  int result;
+  memset(params, 0, sizeof *params);
+  params->a = plan->built.sm90.params.a;
+  params->b = plan->built.sm90.params.b;
+  params->maps = space->maps;
+  params->count = (const int *)(const void *)space->count;
+  params->parts = (const gemmepi__group_part *)(const void *)space->parts;
+  result = gemmepi__point_map(&context->driver, &params->a, pointers[GEMMEPI__A]);
+  if (!result)
+    result = gemmepi__point_map(&context->driver, &params->b, pointers[GEMMEPI__B]);
+  if (result)
+    return gemmepi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
+  return gemmepi__launch_kernel(context, &plan->maps, params, "the tensor maps of groups", stream);
 }
 
 static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
@@ -26445,6 +26513,7 @@ static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemme
   groups->index_a = (const int *)lists->lists[GEMMEPI__FAULT_A];
   groups->index_b = (const int *)lists->lists[GEMMEPI__FAULT_B];
   groups->index_d = (const int *)lists->lists[GEMMEPI__FAULT_D];
+  groups->maps = space->maps;
   groups->rows_a = plan->problem.views[GEMMEPI__SCALE_A].length;
 }
 
@@ -26454,11 +26523,15 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
   gemmepi__grouped_space space = gemmepi__divide_space(plan, workspace);
   gemmepi__arguments own = *arguments;
   gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
+  int operand;
   gemmepi__point_groups(plan, lists, &space, &own.groups);
-  if (!status && plan->gather.function) {
-    status = gemmepi__launch_gather(plan, lists, own.pointers[GEMMEPI__A], &space, stream);
-    own.pointers[GEMMEPI__A] = space.gathered;
-  }
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+    if (plan->gathers[operand].function) {
+      status = gemmepi__launch_gather(plan, lists, operand, own.pointers[operand], &space, stream);
+      own.pointers[operand] = space.gathered[operand];
+    }
+  if (!status && plan->maps.function)
+    status = gemmepi__launch_maps(plan, own.pointers, &space, stream);
   if (status)
     return status;
   if (plan->route == GEMMEPI_ROUTE_PLAIN)
@@ -26623,10 +26696,11 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
   details->route_name = gemmepi__route_names[plan->route];
   if (launch) {
     memcpy(details->kernel, launch->name, sizeof details->kernel);
-    details->tile_m = plan->route == GEMMEPI_ROUTE_FUSED ? plan->tile : GEMMEPI__PLAIN_TILE;
+    details->tile_m = plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GEMMEPI__PLAIN_TILE;
     details->tile_n =
       plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
-    details->launches = 2 + (plan->gather.function != NULL) + gemmepi__amax_count(&plan->problem);
+    details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
+        (plan->maps.function != NULL) + gemmepi__amax_count(&plan->problem);
   }
   details->workspace_size = gemmepi__grouped_workspace(plan);
   details->compute = (gemmepi_compute)plan->problem.compute;
@@ -26639,6 +26713,7 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
 static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped_plan *plan) {
   const gemmepi__grouping *grouping = &plan->problem.grouping;
   gemmepi_plan_details details;
+  int operand;
   gemmepi__grouped_info(plan, &details);
   gemmepi__append(text, "%d groups of %s%s%s%s, a batch of them: ", (int)grouping->groups,
     grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
@@ -26648,8 +26723,12 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
   if (!details.kernel[0])
     return;
   gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts\n", plan->groups.name);
-  if (plan->gather.function)
-    gemmepi__append(text, "  %s: gathered rows of a to workspace, side by side\n", plan->gather.name);
+  for (operand = 0; operand < 2; operand++)
+    if (plan->gathers[operand].function)
+      gemmepi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
+        plan->gathers[operand].name, gemmepi__operand_names[operand]);
+  if (plan->maps.function)
+    gemmepi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
   if (plan->route == GEMMEPI_ROUTE_FUSED)
     gemmepi__sm90_explain(&plan->inner, &plan->built.sm90, text);
   else

@@ -15,10 +15,11 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
     details->route_name = gemmepi__route_names[plan->route];
     if (launch) {
         memcpy(details->kernel, launch->name, sizeof details->kernel);
-        details->tile_m = plan->route == GEMMEPI_ROUTE_FUSED ? plan->tile : GEMMEPI__PLAIN_TILE;
+        details->tile_m = plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GEMMEPI__PLAIN_TILE;
         details->tile_n =
             plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
-        details->launches = 2 + (plan->gather.function != NULL) + gemmepi__amax_count(&plan->problem);
+        details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
+                            (plan->maps.function != NULL) + gemmepi__amax_count(&plan->problem);
     }
     details->workspace_size = gemmepi__grouped_workspace(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
@@ -31,6 +32,7 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
 static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped_plan *plan) {
     const gemmepi__grouping *grouping = &plan->problem.grouping;
     gemmepi_plan_details details;
+    int operand;
     gemmepi__grouped_info(plan, &details);
     gemmepi__append(text, "%d groups of %s%s%s%s, a batch of them: ", (int)grouping->groups,
                     grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
@@ -42,8 +44,12 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
     if (!details.kernel[0])
         return;
     gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts\n", plan->groups.name);
-    if (plan->gather.function)
-        gemmepi__append(text, "  %s: gathered rows of a to workspace, side by side\n", plan->gather.name);
+    for (operand = 0; operand < 2; operand++)
+        if (plan->gathers[operand].function)
+            gemmepi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
+                            plan->gathers[operand].name, gemmepi__operand_names[operand]);
+    if (plan->maps.function)
+        gemmepi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
         gemmepi__sm90_explain(&plan->inner, &plan->built.sm90, text);
     else

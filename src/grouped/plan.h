@@ -8,6 +8,7 @@
 
 #define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
 #define GEMMEPI__GATHER_THREADS 256
+#define GEMMEPI__MAPS_THREADS   128 /* maps_sm90.cu */
 #define GEMMEPI__GATHER_ROWS    8 /* of a block at a time */
 
 typedef struct gemmepi__grouped_plan {
@@ -17,10 +18,10 @@ typedef struct gemmepi__grouped_plan {
     const char *not_fused;
     int applied;            /* alpha 1 and no C are compiled in */
     gemmepi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
-    gemmepi__launch groups, gather;
-    gemmepi__gather_params gather_params; /* all but pointers */
-    int tile;                             /* rows of a part */
-    size_t parts_size, gathered_size;     /* of workspace, behind 256 bytes for the count */
+    gemmepi__launch groups, maps, gathers[2]; /* the last two of A and B */
+    gemmepi__gather_params gather_params[2];  /* all but pointers */
+    int tile;                                 /* rows of a part */
+    size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
     union {
         gemmepi__sm90 sm90;
         gemmepi__plain plain;
@@ -32,20 +33,23 @@ typedef struct gemmepi__grouped_plan {
 
 /* >>what the kernel for Hopper takes */
 
-static int gemmepi__is_gathered_first(const gemmepi__problem *problem) {
-    return (problem->grouping.gathered & 1) != 0;
+static int gemmepi__is_gathered(const gemmepi__problem *problem, int operand) {
+    return problem->grouping.gathered >> operand & 1;
 }
 
 /* The problem as that kernel has it. */
 static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) {
     static const int packs[2] = {0, 0};
     gemmepi__problem inner;
-    gemmepi__view *a = &inner.views[GEMMEPI__A];
+    int operand;
     gemmepi__pack_views(problem, packs, &inner);
-    if (!gemmepi__is_gathered_first(problem))
-        return inner;
-    a->lines = problem->m;
-    *a = gemmepi__converted_view(a, 1, a->dtype);
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+        gemmepi__view *view = &inner.views[operand];
+        if (!gemmepi__is_gathered(problem, operand))
+            continue;
+        view->lines = gemmepi__positions(problem);
+        *view = gemmepi__converted_view(view, 1, view->dtype);
+    }
     inner.grouping.gathered = 0;
     return inner;
 }
@@ -53,13 +57,11 @@ static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) 
 static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem inner = gemmepi__inner_problem(problem);
     const char *rule = gemmepi__engines_rule(context, problem);
-    int bits = gemmepi__box_bits(problem);
+    int bits = gemmepi__box_bits(problem), operand;
     if (!GEMMEPI__HAS_SM90)
         return "its kernel was left out of this program (GEMMEPI_NO_SM90)";
     if (context->routes && !(context->routes >> GEMMEPI_ROUTE_FUSED & 1))
         return "config.routes leaves it out";
-    if (problem->grouping.is_of_k)
-        return "its kernel takes groups of rows";
     if (context->multiprocessors < 2)
         return "its kernel needs two multiprocessors";
     if (!rule)
@@ -68,10 +70,15 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
         rule = gemmepi__tma_rule(context, &inner);
     if (rule)
         return rule;
-    if (problem->views[GEMMEPI__A].transposed)
+    if (!problem->grouping.is_of_k && problem->views[GEMMEPI__A].transposed)
         return "its kernel takes groups of rows that lie along k";
-    if (gemmepi__is_gathered_first(problem) && problem->k * problem->views[GEMMEPI__A].bits % 128)
-        return "gathered rows are copied in units of 16 bytes";
+    if (problem->grouping.is_of_k &&
+        (!problem->views[GEMMEPI__A].transposed || problem->views[GEMMEPI__B].transposed))
+        return "its kernel takes groups of k where a is stored [k, m] and b [k, n]";
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (gemmepi__is_gathered(problem, operand) &&
+            problem->views[operand].length * problem->views[operand].bits % 128)
+            return "gathered rows are copied in units of 16 bytes";
     if (gemmepi__results_of(&inner, bits) != gemmepi__sm90_moved(&inner))
         return "its kernel stores rows of groups in units of 16 bytes";
     return NULL;
@@ -79,35 +86,54 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
 
 /* >>building */
 
-static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan) {
-    const gemmepi__view *from = &plan->problem.views[GEMMEPI__A], *to = &plan->inner.views[GEMMEPI__A];
-    int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(plan->problem.m, GEMMEPI__GATHER_ROWS);
+static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan, int operand) {
+    const gemmepi__view *from = &plan->problem.views[operand], *to = &plan->inner.views[operand];
+    int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_ROWS);
     int64_t most = 8 * (int64_t)context->multiprocessors;
-    gemmepi__gather_params *params = &plan->gather_params;
+    gemmepi__gather_params *params = &plan->gather_params[operand];
+    gemmepi__launch *gather = &plan->gathers[operand];
     params->ld = from->ld / unit;
     params->to_ld = to->ld / unit;
-    params->units = (int)(plan->problem.k / unit);
+    params->units = (int)(from->length / unit);
     params->groups = plan->problem.grouping.groups;
-    plan->gathered_size = gemmepi__bytes_for(to->bytes, 1);
-    plan->gather.blocks = (unsigned)(blocks < most ? blocks : most);
-    plan->gather.threads_x = GEMMEPI__GATHER_THREADS;
-    plan->gather.threads_y = 1;
-    return gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_gather", &plan->gather);
+    plan->gathered_sizes[operand] = gemmepi__bytes_for(to->bytes, 1);
+    gather->blocks = (unsigned)(blocks < most ? blocks : most);
+    gather->threads_x = GEMMEPI__GATHER_THREADS;
+    gather->threads_y = 1;
+    return gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_gather", gather);
+}
+
+/* What makes groups' tensor maps. */
+static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+    int groups = plan->problem.grouping.groups;
+    plan->maps_size = (size_t)groups * 2 * sizeof(gemmepi__tensor_map);
+    plan->maps.blocks = (unsigned)gemmepi__divide_up(groups, GEMMEPI__MAPS_THREADS);
+    plan->maps.threads_x = GEMMEPI__MAPS_THREADS;
+    plan->maps.threads_y = 1;
+    return gemmepi__get_waiting_kernel(context, "maps_sm90.cu", "", "gemmepi_maps", &plan->maps);
 }
 
 static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
     gemmepi__candidate candidate;
+    gemmepi__problem like;
     gemmepi_status status;
+    int operand;
     memset(&candidate, 0, sizeof candidate);
     candidate.route = GEMMEPI_ROUTE_FUSED;
     candidate.applied = plan->applied;
     candidate.parts = 1;
     plan->inner = gemmepi__inner_problem(&plan->problem);
-    gemmepi__sm90_engine.choose(context, &plan->inner, &candidate);
+    like = plan->inner; /* a group has a part of k */
+    if (like.grouping.is_of_k)
+        like.k = gemmepi__divide_up(like.k, like.grouping.groups);
+    gemmepi__sm90_engine.choose(context, &like, &candidate);
     status = gemmepi__sm90_engine.build(context, &plan->inner, &candidate, &plan->built.sm90);
-    plan->tile = plan->built.sm90.shape.tile_m;
-    if (!status && gemmepi__is_gathered_first(&plan->problem))
-        status = gemmepi__build_gather(context, plan);
+    plan->tile = plan->problem.grouping.is_of_k ? 0 : plan->built.sm90.shape.tile_m;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+        if (gemmepi__is_gathered(&plan->problem, operand))
+            status = gemmepi__build_gather(context, plan, operand);
+    if (!status && plan->problem.grouping.is_of_k)
+        status = gemmepi__build_maps(context, plan);
     return status;
 }
 
@@ -205,11 +231,12 @@ static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan,
     return status;
 }
 
-/* One number, parts, gathered rows. */
+/* One number, parts, maps, gathered rows. */
 static size_t gemmepi__grouped_workspace(const gemmepi__grouped_plan *plan) {
     if (plan->route != GEMMEPI_ROUTE_PLAIN && plan->route != GEMMEPI_ROUTE_FUSED)
         return 0;
-    return 256 + gemmepi__round_up(plan->parts_size, 256) + gemmepi__round_up(plan->gathered_size, 256);
+    return 256 + gemmepi__round_up(plan->parts_size, 256) + gemmepi__round_up(plan->maps_size, 256) +
+           gemmepi__round_up(plan->gathered_sizes[0], 256) + gemmepi__round_up(plan->gathered_sizes[1], 256);
 }
 
 static gemmepi_status gemmepi__prepare_grouped(const gemmepi__grouped_plan *plan, gemmepi_stream stream) {

@@ -12,14 +12,16 @@
 
 /* Where a run's workspace has what. */
 typedef struct gemmepi__grouped_space {
-    char *count, *parts, *gathered;
+    char *count, *parts, *maps, *gathered[2];
 } gemmepi__grouped_space;
 
 static gemmepi__grouped_space gemmepi__divide_space(const gemmepi__grouped_plan *plan, char *workspace) {
     gemmepi__grouped_space space;
     space.count = workspace;
     space.parts = workspace + 256;
-    space.gathered = space.parts + gemmepi__round_up(plan->parts_size, 256);
+    space.maps = space.parts + gemmepi__round_up(plan->parts_size, 256);
+    space.gathered[0] = space.maps + gemmepi__round_up(plan->maps_size, 256);
+    space.gathered[1] = space.gathered[0] + gemmepi__round_up(plan->gathered_sizes[0], 256);
     return space;
 }
 
@@ -47,15 +49,37 @@ static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan,
 }
 
 static gemmepi_status gemmepi__launch_gather(const gemmepi__grouped_plan *plan,
-                                             const gemmepi__group_lists *lists, const void *from,
+                                             const gemmepi__group_lists *lists, int operand, const void *from,
                                              const gemmepi__grouped_space *space, gemmepi_stream stream) {
-    gemmepi__gather_params params = plan->gather_params;
+    gemmepi__gather_params params = plan->gather_params[operand];
     params.from = from;
-    params.to = space->gathered;
-    params.index = (const int *)lists->lists[GEMMEPI__FAULT_A];
+    params.to = space->gathered[operand];
+    params.index = (const int *)lists->lists[GEMMEPI__FAULT_A + operand];
     params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
     params.count = (const int *)(const void *)space->count;
-    return gemmepi__launch_kernel(plan->base.context, &plan->gather, &params, "a copy of gathered rows", stream);
+    return gemmepi__launch_kernel(plan->base.context, &plan->gathers[operand], &params,
+                                  "a copy of gathered rows", stream);
+}
+
+/* pointers: of A and B as the product's kernel reads them. */
+static gemmepi_status gemmepi__launch_maps(const gemmepi__grouped_plan *plan, void *const *pointers,
+                                           const gemmepi__grouped_space *space, gemmepi_stream stream) {
+    const gemmepi_context *context = plan->base.context;
+    uint64_t memory[(sizeof(gemmepi__maps_params) + 64) / sizeof(uint64_t)];
+    gemmepi__maps_params *params = (gemmepi__maps_params *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+    int result;
+    memset(params, 0, sizeof *params);
+    params->a = plan->built.sm90.params.a;
+    params->b = plan->built.sm90.params.b;
+    params->maps = space->maps;
+    params->count = (const int *)(const void *)space->count;
+    params->parts = (const gemmepi__group_part *)(const void *)space->parts;
+    result = gemmepi__point_map(&context->driver, &params->a, pointers[GEMMEPI__A]);
+    if (!result)
+        result = gemmepi__point_map(&context->driver, &params->b, pointers[GEMMEPI__B]);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
+    return gemmepi__launch_kernel(context, &plan->maps, params, "the tensor maps of groups", stream);
 }
 
 static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
@@ -65,6 +89,7 @@ static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemme
     groups->index_a = (const int *)lists->lists[GEMMEPI__FAULT_A];
     groups->index_b = (const int *)lists->lists[GEMMEPI__FAULT_B];
     groups->index_d = (const int *)lists->lists[GEMMEPI__FAULT_D];
+    groups->maps = space->maps;
     groups->rows_a = plan->problem.views[GEMMEPI__SCALE_A].length;
 }
 
@@ -76,11 +101,15 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
     gemmepi__grouped_space space = gemmepi__divide_space(plan, workspace);
     gemmepi__arguments own = *arguments;
     gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
+    int operand;
     gemmepi__point_groups(plan, lists, &space, &own.groups);
-    if (!status && plan->gather.function) {
-        status = gemmepi__launch_gather(plan, lists, own.pointers[GEMMEPI__A], &space, stream);
-        own.pointers[GEMMEPI__A] = space.gathered;
-    }
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+        if (plan->gathers[operand].function) {
+            status = gemmepi__launch_gather(plan, lists, operand, own.pointers[operand], &space, stream);
+            own.pointers[operand] = space.gathered[operand];
+        }
+    if (!status && plan->maps.function)
+        status = gemmepi__launch_maps(plan, own.pointers, &space, stream);
     if (status)
         return status;
     if (plan->route == GEMMEPI_ROUTE_PLAIN)

@@ -71,6 +71,7 @@ typedef struct gemmepi__kernel_groups {
     const gemmepi__group_part *parts;
     const int *index_a, *index_b, *index_d; /* NULL: none */
     long long rows_a;                       /* that the scales of a have along k */
+    const void *maps;                       /* maps_sm90.cu: of each group's A and B */
 } gemmepi__kernel_groups;
 #if !defined(__CUDACC__) || GEMMEPI_GROUPED
 #define GEMMEPI__GROUPS gemmepi__kernel_groups groups;
@@ -155,6 +156,14 @@ typedef struct gemmepi__tensor_map {
     unsigned long long words[16];
 } gemmepi__tensor_map;
 #endif
+
+/* maps_sm90.cu: a and b as they lie, for all groups */
+typedef struct gemmepi__maps_params {
+    gemmepi__tensor_map a, b;
+    void *maps;
+    const int *count;
+    const gemmepi__group_part *parts;
+} gemmepi__maps_params;
 
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__sm90_params {

@@ -434,6 +434,19 @@ static void what_no_fast_kernel_takes_runs_all_the_same(void) {
     RUN_CASES(cases);
 }
 
+static void groups_of_k_are_products_by_the_fast_kernel(void) {
+    static const grouped_case cases[] = {
+        {"bf16 to f32", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 2},
+        {"bf16, large", BF16, BF16, GEMMEPI_NONE, 0, 5, 640, 264, 392, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 2},
+        {"gathered both", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 72, 136, 1, 1, 0, 90, 80, 0, 0, 8, 0, 0, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 2},
+        {"added to D", BF16, F32, GEMMEPI_NONE, GEMMEPI_ACCUMULATE, 6, 400, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 2},
+        {"all empty, with a bias", BF16, BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 3},
+        {"one group has all", F16, F16, GEMMEPI_NONE, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 1},
+    };
+    wants_fused = strstr(here->name, "without") == NULL;
+    RUN_CASES(cases);
+}
+
 static void groups_of_k_are_products_of_their_own(void) {
     static const grouped_case cases[] = {
         {"bf16", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 2},
@@ -568,6 +581,7 @@ int main(void) {
         RUN(every_kind_of_epilogue_goes_with_groups_of_rows);
         RUN(rows_are_gathered_scattered_and_weighted);
         RUN(what_no_fast_kernel_takes_runs_all_the_same);
+        RUN(groups_of_k_are_products_by_the_fast_kernel);
         RUN(groups_of_k_are_products_of_their_own);
         RUN(descs_without_a_meaning_are_refused_in_words);
         RUN(wrong_ends_and_indices_write_nothing_and_are_told);

@@ -54,7 +54,7 @@ template <int Halves> __device__ inline Box_place place_of_box(const gemmepi__ep
 __device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Buffers &buffers, const Tile &tile, int row, int group) {
     if (INPUTS == 0)
         return;
-    u32 item = GROUPED ? 0 : tile.item; // of what is one matrix for all groups
+    u32 item = GROUPED_ROWS ? 0 : tile.item; // of what is one matrix for all groups
     __syncwarp();
     if (is_elected()) {
         if (IN_PLACE && buffers.asked == buffers.taken) // results have left the buffer: those of the last box but one,
@@ -105,7 +105,7 @@ __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemm
     }
 }
 
-#if GEMMEPI_GROUPED
+#if GEMMEPI_GROUPED == 1
 // Of a box whose rows go anywhere, or are not all the group's: those that are, in units of 16 bytes.
 template <class T>
 __device__ inline void store_rows(const gemmepi__sm90_params &p, const gemmepi__kernel_matrix &x, u32 from, int column, int half, int row,
@@ -137,7 +137,7 @@ __device__ inline void store_rows_of_box(const gemmepi__sm90_params &p, u32 from
 
 __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, const Tile &tile) {
     int item = (int)tile.item;
-#if GEMMEPI_GROUPED
+#if GEMMEPI_GROUPED == 1
     if (SCATTERED || row + 16 > end_of_rows(p, tile)) {
         __syncwarp();
         store_rows_of_box(p, outputs_of_box(buffers), column, row, end_of_rows(p, tile));

@@ -96,7 +96,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
     u32 all = count_tiles(p), tiles = PARTS > 1 ? 1 : (all - work.first + work.step - 1) / work.step;
     if (GROUPED && work.first >= all) // a grid is as large as the groups may make it
         return;
-    int blocks = blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
+    int blocks = GROUPED_K ? 0 : blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
     Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, thread, work.rank)};
     Epilogue_state state;
     Buffers buffers = buffers_of(shared);
@@ -119,6 +119,8 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         float sums[STRIPS][TILE_N / 2];
         Of_columns columns[ALL_AHEAD ? GROUPS : BOX_GROUPS];
         begin_sums(bias, sums);
+        if (GROUPED_K)
+            mine.blocks = blocks_of_tile(p, tile, work.rank);
         int row = first_row(tile) + first_strip * 64 + (int)(thread / 32) * 16;
         Masks masks;
         if (PARTS == 1) {

@@ -243,7 +243,7 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
-    return (!problem->grouping.groups && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+    return (!gemmepi__has_groups_of_rows(problem) && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
                                                            !problem->views[GEMMEPI__A].transposed)) ||
            gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
@@ -367,7 +367,7 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
     *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
     *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
                                   (int64_t)shape->tile_n / halves * shape->cluster_n);
-    if (problem->grouping.groups) {
+    if (gemmepi__has_groups_of_rows(problem)) {
         *rows = gemmepi__most_parts(problem, shape->tile_m);
         return gemmepi__offset(*rows, *columns, 0);
     }
@@ -383,8 +383,10 @@ static int gemmepi__adds_up_as_others(const gemmepi__problem *problem, const gem
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
-    if (problem->grouping.groups && (shape->cluster_m > 1 || shape->parts > 1))
+    if (gemmepi__has_groups_of_rows(problem) && shape->cluster_m > 1)
         return 0; /* blocks of a cluster have the same rows */
+    if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
+        return 0; /* warpgroups that take turns would have to know each other's k */
     if (gemmepi__is_invariant(problem) && !gemmepi__adds_up_as_others(problem, shape))
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
@@ -670,7 +672,7 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
     shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
     shape.extents[1] = (uint64_t)problem->m;
     shape.extents[2] = (uint64_t)apart;
-    shape.extents[3] = (uint64_t)(problem->grouping.groups ? 1 : problem->batch);
+    shape.extents[3] = (uint64_t)(gemmepi__has_groups_of_rows(problem) ? 1 : problem->batch);
     shape.strides[0] = line;
     shape.strides[1] = apart > 1 ? shape.extents[0] : line;
     shape.strides[2] = shape.extents[3] > 1 ? (uint64_t)view->batch_stride : line;
@@ -769,7 +771,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
     sm90->loaded = gemmepi__sm90_loaded(problem);
     sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
     sm90->tails = gemmepi__sm90_tails(problem, shape);
-    if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !problem->grouping.groups)
+    if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !gemmepi__has_groups_of_rows(problem))
         sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
     if (sm90->tails && problem->views[GEMMEPI__B].transposed)
         sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));

@@ -109,6 +109,10 @@ static int64_t gemmepi__most_parts(const gemmepi__problem *problem, int tile) {
     return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
 }
 
+static int gemmepi__has_groups_of_rows(const gemmepi__problem *problem) {
+    return problem->grouping.groups && !problem->grouping.is_of_k;
+}
+
 static const char *gemmepi__name_of_grouping(const gemmepi__problem *problem) {
     return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
 }
