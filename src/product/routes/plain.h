@@ -75,6 +75,19 @@ static gemmepi_status gemmepi__lay_out_group_tiles(const gemmepi__problem *probl
     return GEMMEPI_OK;
 }
 
+static void gemmepi__append_plain_defines(gemmepi__text *text, const gemmepi__problem *problem) {
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem),
+                                     gemmepi__plain_scale_a(problem, 0), problem->views[GEMMEPI__B].scale);
+    gemmepi__append_grouping(text, problem);
+    if (problem->grouping.groups)
+        gemmepi__append(text, "#define GEMMEPI_ROW_SCALE_A %d\n", gemmepi__plain_scale_a(problem, 1));
+    gemmepi__append_operand_defines(text, problem, GEMMEPI__A);
+    gemmepi__append_operand_defines(text, problem, GEMMEPI__B);
+    gemmepi__append(text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+    gemmepi__append(text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
+}
+
 /* The kernel itself. */
 static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, const gemmepi__problem *problem,
                                                   gemmepi__plain *plain) {
@@ -88,16 +101,7 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
     if (status)
         return status;
     plain->partial_bytes = gemmepi__line_bytes(problem, plain->params.epilogue.row_tiles);
-    gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
-                                     gemmepi__plain_scale_a(problem, 0), problem->views[GEMMEPI__B].scale);
-    gemmepi__append_grouping(&text, problem);
-    if (problem->grouping.groups)
-        gemmepi__append(&text, "#define GEMMEPI_ROW_SCALE_A %d\n", gemmepi__plain_scale_a(problem, 1));
-    gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
-    gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
-    gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
-                    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
-    gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
+    gemmepi__append_plain_defines(&text, problem);
     gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s%s",
                          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
                          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
