@@ -111,8 +111,7 @@ __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shar
         int m = first_row(tile) + (int)with.column * A_LINES;
         int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;
         take_maps(p, tile);
-        int begin = begin_of_k(p, work.rank), end = GROUPED_K ? blocks_of_tile(p, tile, work.rank) : end_of_k(p, work.rank);
-        for (int block = begin; block < end; block++) {
+        for (int block = begin_of_k(p, work.rank); block < (GROUPED_K ? blocks_of_tile(p, tile, work.rank) : end_of_k(p, work.rank)); block++) {
             if (TAILS) // what follows from them is computed anew, as to keep it takes registers
                 asm volatile("" : "+r"(m), "+r"(tile.m), "+r"(tile.n));
             Step step = {block,
