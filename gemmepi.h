@@ -116,7 +116,7 @@
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
        gemmepi_alloc _free _upload _download _synchronize _stream_create _stream_destroy   memory and streams
-       gemmepi_matmul _linear _linear_backward _elementwise                                 a problem in one call
+       gemmepi_matmul _grouped _linear _linear_backward _elementwise                        a problem in one call
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _info _explain _destroy, gemmepi_epilogue_info, gemmepi_dtype_size   of plans, and sizes
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast, _derive _derive_operands   element-wise, in short; formulas
@@ -7920,8 +7920,8 @@ typedef struct gemmepi__formula_place {
 
 /* groups.cu: a part of a group, as a kernel takes it: of rows as many as a tile has, or all of k. */
 typedef struct gemmepi__group_part {
-  int group, first, end; /* positions */
-  int unused;
+  int group, first, end; /* first, end: positions */
+  int first_part, parts, _; /* the group's first part, and how many it has */
 } gemmepi__group_part;
 
 /* What kernels have of groups. Those of no grouped product have no such parameters. */
@@ -9759,7 +9759,8 @@ static gemmepi_status gemmepi__check_scales_of_groups(const gemmepi_grouped_desc
 
 /* What a group has of its own, bit by operand. */
 static uint32_t gemmepi__own_of_group(int of_k) {
-  return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL | 1u << GEMMEPI__BIAS
+  return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL |
+        1u << GEMMEPI__BIAS
         : 1u << GEMMEPI__B | 1u << GEMMEPI__BIAS;
 }
 
@@ -9786,7 +9787,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
   int64_t n = product->n, columns = gemmepi__result_columns(product->epilogue, n);
   const gemmepi__desc_matrix matrices[] = {
     {GEMMEPI__A, &product->a, 0, 0},
-    {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k, product->b.transposed ? product->k : n},
+    {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k,
+    product->b.transposed ? product->k : n},
     {GEMMEPI__C, &product->c, product->m, n},
     {GEMMEPI__D, &product->d, product->m, columns < 0 ? 0 : columns},
     {GEMMEPI__AUX, &product->aux, product->m, gemmepi__aux_columns(product->epilogue, n)},
@@ -9795,7 +9797,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
   for (i = 0; i < GEMMEPI__COUNT(matrices); i++) {
     const gemmepi__desc_matrix *row = &matrices[i];
     const char *name = gemmepi__operand_names[row->operand];
-    int is_own = own >> row->operand & 1, is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
+    int is_own = own >> row->operand & 1,
+      is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
     if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         "desc.product.%s has a batch_stride, but it is one matrix for all groups with GROUPS_OF_%s: leave it 0",
@@ -9803,9 +9806,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
     if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
       continue; /* as D */
     if (!row->matrix->batch_stride && (is_own || is_output))
-      row->matrix->batch_stride =
-        gemmepi__dense_stride(row->lines, row->length, row->matrix->ld,
-          row->operand == GEMMEPI__AUX && gemmepi__aux_is_mask(product->epilogue));
+      row->matrix->batch_stride = gemmepi__dense_stride(row->lines, row->length, row->matrix->ld, row->operand == GEMMEPI__AUX &&
+        gemmepi__aux_is_mask(product->epilogue));
   }
   if (product->bias.batch_stride == 0)
     product->bias.batch_stride = n < 0 ? 0 : n;
@@ -9892,8 +9894,8 @@ static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *d
   return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
 }
 
-static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator, const gemmepi_grouped_desc *desc,
-  size_t alignment, gemmepi__problem *problem) {
+static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
+  const gemmepi_grouped_desc *desc, size_t alignment, gemmepi__problem *problem) {
   gemmepi_matmul_desc product;
   gemmepi_status status;
   if (!desc)
@@ -9942,8 +9944,8 @@ typedef struct gemmepi__group_lists {
   int64_t limits[GEMMEPI__FAULTS]; /* what an index is less than; of ends the most */
 } gemmepi__group_lists;
 
-static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const char *name, const int32_t *list, int64_t length) {
+static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const char *name,
+  const int32_t *list, int64_t length) {
   uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
   int i;
   if (begin % 4)
@@ -9977,7 +9979,8 @@ static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem, cons
     if (lists->lists[i] && !wanted[i])
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", gemmepi__names_of_lists[i], fields[i]);
     if (lists->lists[i])
-      status = gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
+      status =
+        gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
   }
   return status;
 }
@@ -13028,7 +13031,8 @@ struct gemmepi_context {
     tune_lock; /* held while a problem is tuned: what is timed is alone, as far as the context goes */
   int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
-  gemmepi__atomic_pointer faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
+  gemmepi__atomic_pointer
+    faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
 
   gemmepi__mutex lock; /* held for moments: guards handles, plans, and adding to blocks */
   gemmepi__map handles; /* the host's: see handles.h */
@@ -13403,7 +13407,13 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
  later calls. There from a context's first grouped plan on. */
 
 /* Of each list, as gemmepi__fault in kernels/params.h has them. */
-enum { GEMMEPI__FAULT_IS_SET, GEMMEPI__FAULT_AT, GEMMEPI__FAULT_VALUE, GEMMEPI__FAULT_BESIDE, GEMMEPI__FAULT_NUMBERS };
+enum {
+  GEMMEPI__FAULT_IS_SET,
+  GEMMEPI__FAULT_AT,
+  GEMMEPI__FAULT_VALUE,
+  GEMMEPI__FAULT_BESIDE,
+  GEMMEPI__FAULT_NUMBERS
+};
 
 /* With build_lock held, the primary context current. */
 static gemmepi_status gemmepi__make_faults(gemmepi_context *context) {
@@ -14062,12 +14072,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "if(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
 {"groups.cu",
 {
-"#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\nconstexpr int THREADS=1024,WARP=32;\nconstexpr int EACH=GEMMEPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gemmepi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\nDEVICE int wrong_index(const int*index,int limit,int positions){\nfor(int i=(int)threadIdx.x;i<positions;i+=THREADS)\nif(index[i]<0||index[i]>=limit)\nreturn i;\nreturn NONE;\n}\n\nDEVICE void say_fault(const gemmepi__groups_params&p,int which,int at){\ngemmepi__fault*fault=p.faults+which;\nconst int*list=which==GEMMEPI__FAULT_ENDS?p.ends:p.indices[which-GEMMEPI__FAULT_A];\nint before=at?list[at-1]:0;\nfault->at=at;\nfault->value=list[at];\n"
-"fault->beside=which!=GEMMEPI__FAULT_ENDS?p.limits[which-GEMMEPI__FAULT_A]:list[at]<before?before:p.positions;\n__threadfence_system();\n*(volatile int*)&fault->is_set=1;\n}\n\n\n\n\nDEVICE int sum_before(int own,int*shared){\nint lane=threadIdx.x%WARP,warp=threadIdx.x/WARP,sum=own;\nfor(int step=1;step<WARP;step*=2){\nint other=__shfl_sync(0xffffffffu,sum,lane -step);\nsum+=lane>=step?other:0;\n}\nif(lane==WARP -1)\nshared[warp]=sum;\n__syncthreads();\nint of_warps=0;\nfor(int i=0;i<warp;i++)\nof_warps+=shared[i];\nreturn of_warps+sum-own;\n}\n\n\nDEVICE int least(int own,int*shared){\nfor(int step=WARP/2;step;step/=2){\nint other=__shfl_xor_sync(0xffffffffu,own,step);\nown=other<own?other:own;\n}\nif(threadIdx.x%WARP==0)\nshared[threadIdx.x/WARP]=own;\n__syncthreads();\nfor(int i=0;i<THREADS/WARP;i++)\nown=shared[i]<own?shared[i]:own;\n__syncthreads();\nreturn own;\n}\n\n\n\n\nDEVICE int last_at_most(const int*numbers,int count,int x){\nint low=0,high=count;\nwhile(high-low>1){\n"
-"int middle=(low+high)/2;\nif(numbers[middle]<=x)\nlow=middle;\nelse\nhigh=middle;\n}\nreturn low;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p){\n__shared__ int starts[GEMMEPI__MOST_GROUPS+1],parts[GEMMEPI__MOST_GROUPS+1];\n__shared__ int sums[THREADS/WARP];\nint wrong[GEMMEPI__FAULTS];\nafter_launches_before();\n\n\nint ends[EACH],first=(int)threadIdx.x*EACH;\nfor(int i=0;i<EACH;i++)\nends[i]=first+i<p.groups?p.ends[first+i]:0;\nint before=first&&first<=p.groups?p.ends[first-1]:0;\nwrong[GEMMEPI__FAULT_ENDS]=least(wrong_end(p,ends,before),sums);\n\n\nint positions=wrong[GEMMEPI__FAULT_ENDS]==NONE?p.ends[p.groups-1]:0;\nfor(int i=0;i<3;i++)\nwrong[GEMMEPI__FAULT_A+i]=\np.indices[i]?least(wrong_index(p.indices[i],p.limits[i],positions),sums):NONE;\nbool is_wrong=false;\nfor(int i=0;i<GEMMEPI__FAULTS;i++){\nis_wrong=is_wrong||wrong[i]!=NONE;\nif(threadIdx.x==0&&wrong[i]!=NONE)\nsay_fault(p,i,wrong[i]);\n}\n"
-"if(is_wrong){\nif(threadIdx.x==0)\n*p.count=0;\nreturn;\n}\n\n\nint own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\nint rows=first+i<p.groups?ends[i]-start:0;\nof_group[i]=first+i>=p.groups?0:p.tile?(rows+p.tile -1)/p.tile:1;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nsums[0]=part;\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=sums[0];\nfor(int i=(int)threadIdx.x;i<count;i+=THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group]+(i-parts[group])*p.tile;\nint end=group +1<p.groups?starts[group +1]:positions;\ngemmepi__group_part one={group,from,p.tile&&end-from>p.tile?from+p.tile:end,0};\np.parts[i]=one;\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(256)gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p){\nafter_launches_before();\n"
-"int positions= *p.count?p.ends[p.groups-1]:0;\n",
-"for(int row=(int)(blockIdx.x*8+threadIdx.x/WARP);row<positions;row+=(int)gridDim.x*8){\nconst uint4*from=(const uint4*)p.from+p.index[row]*p.ld;\nuint4*to=(uint4*)p.to+row*p.to_ld;\nfor(int i=(int)threadIdx.x%WARP;i<p.units;i+=WARP*4){\nuint4 units[4];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nunits[j]=from[i+j*WARP];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nto[i+j*WARP]=units[j];\n}\n}\n}\n"}},
+"#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 1024\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS,WARP=32;\nconstexpr int EACH=GEMMEPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gemmepi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\nDEVICE int wrong_index(const int*index,int limit,int positions){\nfor(int i=(int)threadIdx.x;i<positions;i+=THREADS)\nif(index[i]<0||index[i]>=limit)\nreturn i;\nreturn NONE;\n}\n\nDEVICE void say_fault(const gemmepi__groups_params&p,int which,int at){\ngemmepi__fault*fault=p.faults+which;\nconst int*list=which==GEMMEPI__FAULT_ENDS?p.ends:p.indices[which-GEMMEPI__FAULT_A];\nint before=at?list[at-1]:0;\nfault->at=at;\n"
+"fault->value=list[at];\nfault->beside=which!=GEMMEPI__FAULT_ENDS?p.limits[which-GEMMEPI__FAULT_A]:list[at]<before?before:p.positions;\n__threadfence_system();\n*(volatile int*)&fault->is_set=1;\n}\n\n\n\n\nDEVICE int sum_before(int own,int*shared){\nint lane=threadIdx.x%WARP,warp=threadIdx.x/WARP,sum=own;\nfor(int step=1;step<WARP;step*=2){\nint other=__shfl_sync(0xffffffffu,sum,lane -step);\nsum+=lane>=step?other:0;\n}\nif(lane==WARP -1)\nshared[warp]=sum;\n__syncthreads();\nint of_warps=0;\nfor(int i=0;i<warp;i++)\nof_warps+=shared[i];\nreturn of_warps+sum-own;\n}\n\n\nDEVICE int least(int own,int*shared){\nfor(int step=WARP/2;step;step/=2){\nint other=__shfl_xor_sync(0xffffffffu,own,step);\nown=other<own?other:own;\n}\nif(threadIdx.x%WARP==0)\nshared[threadIdx.x/WARP]=own;\n__syncthreads();\nfor(int i=0;i<THREADS/WARP;i++)\nown=shared[i]<own?shared[i]:own;\n__syncthreads();\nreturn own;\n}\n\n\n\n\nDEVICE int last_at_most(const int*numbers,int count,int x){\n"
+"int low=0,high=count;\nwhile(high-low>1){\nint middle=(low+high)/2;\nif(numbers[middle]<=x)\nlow=middle;\nelse\nhigh=middle;\n}\nreturn low;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p){\n__shared__ int starts[GEMMEPI__MOST_GROUPS+1],parts[GEMMEPI__MOST_GROUPS+1];\n__shared__ int sums[THREADS/WARP];\nint wrong[GEMMEPI__FAULTS];\nafter_launches_before();\n\n\nint ends[EACH],first=(int)threadIdx.x*EACH;\nfor(int i=0;i<EACH;i++)\nends[i]=first+i<p.groups?p.ends[first+i]:0;\nint before=first&&first<=p.groups?p.ends[first-1]:0;\nwrong[GEMMEPI__FAULT_ENDS]=least(wrong_end(p,ends,before),sums);\n\n\nint positions=wrong[GEMMEPI__FAULT_ENDS]==NONE?p.ends[p.groups-1]:0;\nfor(int i=0;i<3;i++)\nwrong[GEMMEPI__FAULT_A+i]=\np.indices[i]?least(wrong_index(p.indices[i],p.limits[i],positions),sums):NONE;\nbool is_wrong=false;\nfor(int i=0;i<GEMMEPI__FAULTS;i++){\nis_wrong=is_wrong||wrong[i]!=NONE;\n"
+"if(threadIdx.x==0&&wrong[i]!=NONE)\nsay_fault(p,i,wrong[i]);\n}\nif(is_wrong){\nif(threadIdx.x==0)\n*p.count=0;\nreturn;\n}\n\n\nint own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\nint rows=first+i<p.groups?ends[i]-start:0;\nof_group[i]=first+i>=p.groups?0:p.tile?(rows+p.tile -1)/p.tile:1;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nsums[0]=part;\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=sums[0];\nfor(int i=(int)threadIdx.x;i<count;i+=THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group]+(i-parts[group])*p.tile;\nbool is_last=group +1==p.groups;\nint end=is_last?positions:starts[group +1],last=is_last?count:parts[group +1];\ngemmepi__group_part one={group,       from,p.tile&&end-from>p.tile?from+p.tile:end,\nparts[group],last-parts[group],0};\n"
+"p.parts[i]=one;\n}\n}\n\n\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p){\nafter_launches_before();\nconstexpr int ROWS=THREADS/WARP;\nint positions= *p.count?p.ends[p.groups-1]:0;\nfor(int row=(int)(blockIdx.x*ROWS+threadIdx.x/WARP);row<positions;row+=(int)gridDim.x*ROWS){\nconst uint4*from=(const uint4*)p.from+p.index[row]*p.ld;\nuint4*to=(uint4*)p.to+row*p.to_ld;\nfor(int i=(int)threadIdx.x%WARP;i<p.units;i+=WARP*4){\nuint4 units[4];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nunits[j]=from[i+j*WARP];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nto[i+j*WARP]=units[j];\n}\n}\n}\n"}},
 {"groups.cuh",
 {
 "#line 1 \"src/kernels/groups.cuh\"\n\n#pragma once\n#include \"params.h\"\n\n#ifndef GEMMEPI_GROUPED\n#define GEMMEPI_GROUPED 0\n#endif\n#ifndef GEMMEPI_GATHERED\n#define GEMMEPI_GATHERED 0\n#define GEMMEPI_SCATTERED 0\n#endif\n\nconstexpr bool GROUPED=GEMMEPI_GROUPED!=0,GROUPED_ROWS=GEMMEPI_GROUPED==1,GROUPED_K=GEMMEPI_GROUPED==2;\nconstexpr bool SCATTERED=GEMMEPI_SCATTERED;\nconstexpr bool GATHERS_A=(GEMMEPI_GATHERED&1)!=0,GATHERS_B=(GEMMEPI_GATHERED&2)!=0;\n\n#if GEMMEPI_GROUPED\n\nDEVICE long long row_of_d(const gemmepi__kernel_groups&groups,long long position){\nreturn SCATTERED?groups.index_d[position]:position;\n}\n#endif\n"}},
@@ -14078,14 +14088,14 @@ static const gemmepi__source gemmepi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
-"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint unused;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n}gemmepi__fault;\n"
-"enum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\n\n"
-"typedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\n"
-"void*sums;\nlong long sums_stride;\n",
-"int sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\n"
-"typedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n"
-"}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\n"
-"const float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint first_part,parts,_;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n"
+"}gemmepi__fault;\nenum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n"
+"}gemmepi__plain_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\n"
+"int k;\nint a_items,b_items;\nvoid*sums;\n",
+"long long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n"
+"}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\n"
+"const float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n"
+"typedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -14261,7 +14271,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"maps_sm90.cu",
 {
-"#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gemmepi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(128)gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*128+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gemmepi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gemmepi__tensor_map*)(to+WORDS),p.parts[group].end);\nasm volatile(\"fence.proxy.tensormap::generic.release.gpu;\" ::: \"memory\");\n}\n"}},
+"#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 128\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gemmepi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*THREADS+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gemmepi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gemmepi__tensor_map*)(to+WORDS),p.parts[group].end);\n"
+"asm volatile(\"fence.proxy.tensormap::generic.release.gpu;\" ::: \"memory\");\n}\n"}},
 {"sm90/barriers.cuh",
 {
 "#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 26\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void warpgroup_meets(u32 warpgroup){\n"
@@ -14354,9 +14365,9 @@ static const gemmepi__source gemmepi__sources[] = {
 "DEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
 {"sm90/schedule.cuh",
 {
-"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED == 1\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn(u32)*p.groups.count;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn rows_of_clusters(p)*p.cluster_columns;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 rows_of_clusters(const gemmepi__sm90_params&p){\nreturn p.cluster_rows;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\n#if GEMMEPI_GROUPED == 2\nreturn*p.groups.count?p.tiles:0;\n#else\nreturn p.tiles;\n#endif\n}\n#endif\n\n\n\n\n"
-"struct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 rows=rows_of_clusters(p),of_item=rows*p.cluster_columns,item=GROUPED_ROWS?0:t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\n#if GEMMEPI_GROUPED == 2\nconst gemmepi__group_part of_k=p.groups.parts[item];\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item,of_k.first,of_k.end};\n#elif GEMMEPI_GROUPED\nstatic_assert(CLUSTER_M==1&&PARTS==1,\"a cluster's tiles have the same rows\");\nconst gemmepi__group_part part=p.groups.parts[row];\n"
-"return{(int)row,(int)(column*CLUSTER_N+place),(u32)part.group,part.first,part.end};\n#endif\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\nDEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\n#if GEMMEPI_GROUPED == 2\nstatic_assert(!PING_PONG&&PARTS==1,\"warpgroups go through the stages of their own tiles alone\");\nDEVICE int blocks_of_tile(const gemmepi__sm90_params&p,const Tile&tile,u32 rank){\nreturn tile.end>tile.first?(tile.end-tile.first+TILE_K-1)/TILE_K:1;\n}\n"
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED == 1\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn(u32)*p.groups.count*p.cluster_columns;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\n#if GEMMEPI_GROUPED == 2\nreturn*p.groups.count?p.tiles:0;\n#else\nreturn p.tiles;\n#endif\n}\n#endif\n\n\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\n"
+"DEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\n#if GEMMEPI_GROUPED == 1\nconst gemmepi__group_part any=p.groups.parts[t/p.cluster_columns];\nu32 rows=(u32)any.parts,rest=t-(u32)any.first_part*p.cluster_columns;\n#else\nu32 rows=p.cluster_rows,of_item=rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\n#endif\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\n#if GEMMEPI_GROUPED == 2\nconst gemmepi__group_part of_k=p.groups.parts[item];\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item,of_k.first,of_k.end};\n#elif GEMMEPI_GROUPED == 1\nstatic_assert(CLUSTER_M==1&&PARTS==1,\"a cluster's tiles have the same rows\");\nconst gemmepi__group_part part=p.groups.parts[any.first_part+row];\n"
+"return{(int)row,(int)(column*CLUSTER_N+place),(u32)part.group,part.first,part.end};\n#else\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n#endif\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\nDEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\n#if GEMMEPI_GROUPED == 2\nstatic_assert(!PING_PONG&&PARTS==1,\"warpgroups go through the stages of their own tiles alone\");\nDEVICE int blocks_of_tile(const gemmepi__sm90_params&p,const Tile&tile,u32 rank){\nreturn tile.end>tile.first?(tile.end-tile.first+TILE_K-1)/TILE_K:1;\n}\n"
 "DEVICE int first_k(const Tile&tile){\nreturn tile.end>tile.first?tile.first:tile.end>0?tile.end:1;\n}\n#else\nDEVICE int blocks_of_tile(const gemmepi__sm90_params&p,const Tile&tile,u32 rank){\nreturn blocks_of_k(p,rank);\n}\nDEVICE int first_k(const Tile&tile){\nreturn 0;\n}\n#endif\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\nreturn(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\nreturn tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\nDEVICE int span_left(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
 {
@@ -15611,8 +15622,8 @@ struct gemmepi_plan {
 };
 
 /* By gemmepi_plan_kind. */
-static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
-        "linear_backward", "grouped"};
+static const char *const gemmepi__plan_kind_names[] = {"",       "matmul",          "elementwise",
+        "linear", "linear_backward", "grouped"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind, void (*destroy)(gemmepi_plan *plan)) {
@@ -24127,8 +24138,8 @@ static gemmepi_status gemmepi__run_plain(const gemmepi_context *context, const g
 
 static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
-  return gemmepi__run_plain(plan->base.context, &plan->problem, (const gemmepi__plain *)plan->built, arguments,
-    workspace, stream);
+  return gemmepi__run_plain(plan->base.context, &plan->problem, (const gemmepi__plain *)plan->built,
+    arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -26185,9 +26196,8 @@ static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_p
  where the kernel for Hopper takes them, and the product: by that kernel, or by that of the route plain, which takes everything. */
 
 #define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
-#define GEMMEPI__GATHER_THREADS 256
+#define GEMMEPI__GATHER_THREADS 256 /* a warp takes a row */
 #define GEMMEPI__MAPS_THREADS   128 /* maps_sm90.cu */
-#define GEMMEPI__GATHER_ROWS    8 /* of a block at a time */
 
 typedef struct gemmepi__grouped_plan {
   gemmepi_plan base;
@@ -26195,7 +26205,8 @@ typedef struct gemmepi__grouped_plan {
   gemmepi_route route;
   const char *not_fused;
   int applied; /* alpha 1 and no C are compiled in */
-  gemmepi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
+  gemmepi__problem
+    inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
   gemmepi__launch groups, maps, gathers[2]; /* the last two of A and B */
   gemmepi__gather_params gather_params[2]; /* all but pointers */
   int tile; /* rows of a part */
@@ -26262,9 +26273,18 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
 
 /* >>building */
 
+/* A kernel of which nothing is compiled in but how many threads a block has. */
+static gemmepi_status gemmepi__get_threads_kernel(gemmepi_context *context, const char *file,
+  const char *entry, gemmepi__launch *launch) {
+  char prologue[64];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  gemmepi__append(&text, "#define GEMMEPI_THREADS %u\n", launch->threads_x);
+  return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
+}
+
 static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan, int operand) {
   const gemmepi__view *from = &plan->problem.views[operand], *to = &plan->inner.views[operand];
-  int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_ROWS);
+  int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_THREADS / 32);
   int64_t most = 8 * (int64_t)context->multiprocessors;
   gemmepi__gather_params *params = &plan->gather_params[operand];
   gemmepi__launch *gather = &plan->gathers[operand];
@@ -26276,7 +26296,7 @@ static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__g
   gather->blocks = (unsigned)(blocks < most ? blocks : most);
   gather->threads_x = GEMMEPI__GATHER_THREADS;
   gather->threads_y = 1;
-  return gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_gather", gather);
+  return gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_gather", gather);
 }
 
 /* What makes groups' tensor maps. */
@@ -26286,7 +26306,7 @@ static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__gro
   plan->maps.blocks = (unsigned)gemmepi__divide_up(groups, GEMMEPI__MAPS_THREADS);
   plan->maps.threads_x = GEMMEPI__MAPS_THREADS;
   plan->maps.threads_y = 1;
-  return gemmepi__get_waiting_kernel(context, "maps_sm90.cu", "", "gemmepi_maps", &plan->maps);
+  return gemmepi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
 }
 
 static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
@@ -26332,7 +26352,7 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
   plan->groups.blocks = plan->groups.threads_y = 1;
   plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
   if (!status)
-    status = gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_groups", &plan->groups);
+    status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
   if (!status)
     status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
         : gemmepi__build_fused_groups(context, plan);
@@ -26466,7 +26486,8 @@ static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan, 
   params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
   for (i = 0; i < 3; i++) {
     params.indices[i] = (const int *)lists->lists[GEMMEPI__FAULT_A + i];
-    params.limits[i] = (int)(lists->limits[GEMMEPI__FAULT_A + i] > INT_MAX ? INT_MAX : lists->limits[GEMMEPI__FAULT_A + i]);
+    params.limits[i] =
+      (int)(lists->limits[GEMMEPI__FAULT_A + i] > INT_MAX ? INT_MAX : lists->limits[GEMMEPI__FAULT_A + i]);
   }
   params.groups = plan->problem.grouping.groups;
   params.positions = (int)gemmepi__positions(&plan->problem);
@@ -26571,9 +26592,8 @@ static gemmepi_status gemmepi__check_lists_workspace(const gemmepi__problem *pro
     uintptr_t list = (uintptr_t)lists->lists[i];
     uintptr_t size = 4 * (uintptr_t)(i ? gemmepi__positions(problem) : problem->grouping.groups);
     if (list && list < begin + needed && begin < list + size)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-        (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
+        workspace, (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
   }
   return GEMMEPI_OK;
 }
@@ -26607,8 +26627,8 @@ static gemmepi_status gemmepi__check_lists_reach(const gemmepi_context *context,
   return status;
 }
 
-static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, const gemmepi_grouped_args *args,
-  int one_shot, gemmepi_stream stream) {
+static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, const gemmepi_grouped_args *args, int one_shot,
+  gemmepi_stream stream) {
   gemmepi_context *context = plan->base.context;
   gemmepi__arguments arguments;
   gemmepi__group_lists lists;
@@ -26673,7 +26693,7 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
   gemmepi__grouped_plan *plan;
   gemmepi_status status;
   if (!context || !args || !desc)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args ? "desc" : "args");
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args   ? "desc" : "args");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
   status = gemmepi__take_grouped(&context->allocator, desc, gemmepi__alignment_of(&desc->product, &args->product), &problem);
@@ -26700,7 +26720,8 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
   details->route_name = gemmepi__route_names[plan->route];
   if (launch) {
     memcpy(details->kernel, launch->name, sizeof details->kernel);
-    details->tile_m = plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GEMMEPI__PLAIN_TILE;
+    details->tile_m =
+      plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GEMMEPI__PLAIN_TILE;
     details->tile_n =
       plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +

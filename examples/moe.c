@@ -11,7 +11,17 @@
 #include <string.h>
 
 /* INPUTS: the pixels, a one in place of biases, and zeros that make rows multiples of 16 bytes */
-enum { PIXELS = 64, INPUTS = 68, INNER = 32, CLASSES = 10, EXPERTS = 8, TOP = 2, BATCH = 64, PLACES = BATCH * TOP, MOST_DIGITS = 2000 };
+enum {
+    PIXELS = 64,
+    INPUTS = 68,
+    INNER = 32,
+    CLASSES = 10,
+    EXPERTS = 8,
+    TOP = 2,
+    BATCH = 64,
+    PLACES = BATCH * TOP,
+    MOST_DIGITS = 2000
+};
 
 static gemmepi_context *context;
 
@@ -121,10 +131,18 @@ static void plan_network(network *net) {
         /* y[slot] = share h w2 */
         {{.m = PLACES, .n = CLASSES, .k = INNER}, EXPERTS, .scatter_d = PLACES, .weighted = 1},
         /* dh = (dy[slot] w2^T) silu'(p) */
-        {{PLACES, INNER, CLASSES, .b = transposed, .epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD}, EXPERTS, .gather_a = PLACES},
+        {{PLACES, INNER, CLASSES, .b = transposed, .epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD},
+         EXPERTS,
+         .gather_a = PLACES},
         /* w2 += h^T dy[slot], w1 += x[digit]^T dh */
-        {{INNER, CLASSES, PLACES, .a = transposed, .flags = GEMMEPI_ACCUMULATE}, EXPERTS, GEMMEPI_GROUPS_OF_K, .gather_b = PLACES},
-        {{INPUTS, INNER, PLACES, .a = transposed, .flags = GEMMEPI_ACCUMULATE}, EXPERTS, GEMMEPI_GROUPS_OF_K, .gather_a = BATCH},
+        {{INNER, CLASSES, PLACES, .a = transposed, .flags = GEMMEPI_ACCUMULATE},
+         EXPERTS,
+         GEMMEPI_GROUPS_OF_K,
+         .gather_b = PLACES},
+        {{INPUTS, INNER, PLACES, .a = transposed, .flags = GEMMEPI_ACCUMULATE},
+         EXPERTS,
+         GEMMEPI_GROUPS_OF_K,
+         .gather_a = BATCH},
     };
     const gemmepi_grouped_args args[GROUPED] = {
         {{.a = on->x, .b = on->w1, .aux = on->p, .d = on->h}, ends, .index_a = digit_of},
@@ -226,7 +244,8 @@ static void share_gradient(float y[TOP][CLASSES], const float shares[TOP], const
 }
 
 /* Towards equal loads (Shazeer et al., 2017; the loss of Fedus et al., 2021): experts that have more than their part are chosen less. */
-static void balance(float scores[BATCH][EXPERTS], int count, const routes *at, double scale, float dscores[BATCH][EXPERTS]) {
+static void balance(float scores[BATCH][EXPERTS], int count, const routes *at, double scale,
+                    float dscores[BATCH][EXPERTS]) {
     for (int t = 0; t < count; t++) {
         double power[EXPERTS], sum = 0, mean = 0, excess[EXPERTS];
         for (int e = 0; e < EXPERTS; e++) {
@@ -244,13 +263,14 @@ static void run(const network *net, int which) {
     check(gemmepi_run_grouped(net->plans[which], &net->args[which], NULL));
 }
 
-#define SEND(to, from) check(gemmepi_upload(context, to, from, sizeof(from), NULL))
+#define SEND(to, from)  check(gemmepi_upload(context, to, from, sizeof(from), NULL))
 #define BRING(to, from) check(gemmepi_download(context, to, from, sizeof(to), NULL))
 
 /* Reads a batch, and learns from it unless rate is 0. Returns the sum of its losses. */
 static double read_batch(const network *net, digit *batch, int count, double rate, load *loads) {
     tensors *on = net->on;
-    static float x[BATCH][INPUTS], scores[BATCH][EXPERTS], y[BATCH][TOP][CLASSES], dy[BATCH][TOP][CLASSES], dscores[BATCH][EXPERTS];
+    static float x[BATCH][INPUTS], scores[BATCH][EXPERTS], y[BATCH][TOP][CLASSES], dy[BATCH][TOP][CLASSES],
+        dscores[BATCH][EXPERTS];
     static routes to[1];
     int chosen[BATCH][TOP];
     double loss = 0, gradient[CLASSES];
@@ -289,7 +309,8 @@ static double read_all(const network *net, digits *set, double rate, load *loads
     double loss = 0;
     memset(loads, 0, sizeof *loads);
     for (int first = 0; first < set->count; first += BATCH)
-        loss += read_batch(net, set->all + first, set->count - first < BATCH ? set->count - first : BATCH, rate, loads);
+        loss += read_batch(net, set->all + first, set->count - first < BATCH ? set->count - first : BATCH,
+                           rate, loads);
     return loss / set->count;
 }
 
@@ -303,7 +324,8 @@ static void show_loads(const load *loads, int count) {
         for (int i = 0; i < CLASSES; i++)
             sum += loads->digits[e][i];
         const double part = (double)sum / (count * TOP);
-        printf("%5d   %5.1f %% %-40.*s", e, 100 * part, (int)(part * 100 + .5) > 40 ? 40 : (int)(part * 100 + .5),
+        printf("%5d   %5.1f %% %-40.*s", e, 100 * part,
+               (int)(part * 100 + .5) > 40 ? 40 : (int)(part * 100 + .5),
                "########################################");
         for (int i = 0; i < CLASSES; i++)
             if (loads->digits[e][i] * 5 > sum)

@@ -991,7 +991,8 @@ static void list_row_factors(void) {
 }
 
 /* Of groups in every shape that takes them. way: bits 1 rows of D scattered, 2 of A gathered, 4 groups of k, 8 odd sizes. */
-static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way, int applied) {
+static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way,
+                        int applied) {
     gemmepi_grouped_desc desc;
     gemmepi__problem problem, inner;
     gemmepi_allocator allocator = gemmepi__default_allocator();
@@ -1027,8 +1028,8 @@ static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_e
     }
 }
 
-static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way,
-                              gemmepi_scale_mode mode) {
+static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
+                              int way, gemmepi_scale_mode mode) {
     gemmepi_grouped_desc desc;
     gemmepi__problem problem;
     gemmepi_allocator allocator = gemmepi__default_allocator();
@@ -1076,7 +1077,8 @@ static void list_groups(void) {
     add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, swiglu, 2, GEMMEPI_SCALE_BLOCK_128);
     add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 3, GEMMEPI_SCALE_VECTOR_128);
     add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_F32, GEMMEPI_NONE, 6, GEMMEPI_SCALE_OUTER);
-    add_grouped_plain(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 3, GEMMEPI_SCALE_NONE);
+    add_grouped_plain(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 3,
+                      GEMMEPI_SCALE_NONE);
     add_grouped_plain(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 2, GEMMEPI_SCALE_NONE);
     add_grouped_plain(GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU, 2, GEMMEPI_SCALE_NONE);
     few_archs = 0;

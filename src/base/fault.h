@@ -13,17 +13,20 @@ static const char *const gemmepi__names_of_lists[] = {"ends", "index_a", "index_
 static gemmepi_status gemmepi__refuse_list(int list, int at, int value, int beside) {
     const char *name = gemmepi__names_of_lists[list];
     if (list)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written",
-                             name, at, value, beside - 1);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written", name, at,
+            value, beside - 1);
     if (value < beside)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.ends[%d] of a grouped product is %d, but %d comes before it; ends ascend from 0 "
-                             "on: nothing was written",
-                             at, value, beside);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at,
-                         value, beside);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.ends[%d] of a grouped product is %d, but %d comes before it; ends ascend from 0 "
+            "on: nothing was written",
+            at, value, beside);
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at,
+        value, beside);
 }
 
 #endif

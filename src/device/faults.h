@@ -7,7 +7,13 @@
 #include "context.h"
 
 /* Of each list, as gemmepi__fault in kernels/params.h has them. */
-enum { GEMMEPI__FAULT_IS_SET, GEMMEPI__FAULT_AT, GEMMEPI__FAULT_VALUE, GEMMEPI__FAULT_BESIDE, GEMMEPI__FAULT_NUMBERS };
+enum {
+    GEMMEPI__FAULT_IS_SET,
+    GEMMEPI__FAULT_AT,
+    GEMMEPI__FAULT_VALUE,
+    GEMMEPI__FAULT_BESIDE,
+    GEMMEPI__FAULT_NUMBERS
+};
 
 /* With build_lock held, the primary context current. */
 static gemmepi_status gemmepi__make_faults(gemmepi_context *context) {

@@ -15,7 +15,8 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
     details->route_name = gemmepi__route_names[plan->route];
     if (launch) {
         memcpy(details->kernel, launch->name, sizeof details->kernel);
-        details->tile_m = plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GEMMEPI__PLAIN_TILE;
+        details->tile_m =
+            plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GEMMEPI__PLAIN_TILE;
         details->tile_n =
             plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +

@@ -7,20 +7,20 @@
 #include "../product/plan.h"
 
 #define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
-#define GEMMEPI__GATHER_THREADS 256
-#define GEMMEPI__MAPS_THREADS   128 /* maps_sm90.cu */
-#define GEMMEPI__GATHER_ROWS    8 /* of a block at a time */
+#define GEMMEPI__GATHER_THREADS 256  /* a warp takes a row */
+#define GEMMEPI__MAPS_THREADS   128  /* maps_sm90.cu */
 
 typedef struct gemmepi__grouped_plan {
     gemmepi_plan base;
     gemmepi__problem problem;
     gemmepi_route route;
     const char *not_fused;
-    int applied;            /* alpha 1 and no C are compiled in */
-    gemmepi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
-    gemmepi__launch groups, maps, gathers[2]; /* the last two of A and B */
-    gemmepi__gather_params gather_params[2];  /* all but pointers */
-    int tile;                                 /* rows of a part */
+    int applied; /* alpha 1 and no C are compiled in */
+    gemmepi__problem
+        inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
+    gemmepi__launch groups, maps, gathers[2];        /* the last two of A and B */
+    gemmepi__gather_params gather_params[2];         /* all but pointers */
+    int tile;                                        /* rows of a part */
     size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
     union {
         gemmepi__sm90 sm90;
@@ -86,9 +86,19 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
 
 /* >>building */
 
-static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan, int operand) {
+/* A kernel of which nothing is compiled in but how many threads a block has. */
+static gemmepi_status gemmepi__get_threads_kernel(gemmepi_context *context, const char *file,
+                                                  const char *entry, gemmepi__launch *launch) {
+    char prologue[64];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__append(&text, "#define GEMMEPI_THREADS %u\n", launch->threads_x);
+    return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
+}
+
+static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan,
+                                            int operand) {
     const gemmepi__view *from = &plan->problem.views[operand], *to = &plan->inner.views[operand];
-    int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_ROWS);
+    int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_THREADS / 32);
     int64_t most = 8 * (int64_t)context->multiprocessors;
     gemmepi__gather_params *params = &plan->gather_params[operand];
     gemmepi__launch *gather = &plan->gathers[operand];
@@ -100,7 +110,7 @@ static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__g
     gather->blocks = (unsigned)(blocks < most ? blocks : most);
     gather->threads_x = GEMMEPI__GATHER_THREADS;
     gather->threads_y = 1;
-    return gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_gather", gather);
+    return gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_gather", gather);
 }
 
 /* What makes groups' tensor maps. */
@@ -110,7 +120,7 @@ static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__gro
     plan->maps.blocks = (unsigned)gemmepi__divide_up(groups, GEMMEPI__MAPS_THREADS);
     plan->maps.threads_x = GEMMEPI__MAPS_THREADS;
     plan->maps.threads_y = 1;
-    return gemmepi__get_waiting_kernel(context, "maps_sm90.cu", "", "gemmepi_maps", &plan->maps);
+    return gemmepi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
 }
 
 static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
@@ -139,9 +149,10 @@ static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemm
 
 static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
     if (context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
-                             plan->not_fused);
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
+            plan->not_fused);
     plan->inner = plan->problem;
     plan->applied = 0;
     plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
@@ -157,7 +168,7 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
     plan->groups.blocks = plan->groups.threads_y = 1;
     plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
     if (!status)
-        status = gemmepi__get_waiting_kernel(context, "groups.cu", "", "gemmepi_groups", &plan->groups);
+        status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
     if (!status)
         status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
                                  : gemmepi__build_fused_groups(context, plan);

@@ -35,8 +35,9 @@ static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan,
     params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
     for (i = 0; i < 3; i++) {
         params.indices[i] = (const int *)lists->lists[GEMMEPI__FAULT_A + i];
-        params.limits[i] = (int)(lists->limits[GEMMEPI__FAULT_A + i] > INT_MAX ? INT_MAX
-                                                                              : lists->limits[GEMMEPI__FAULT_A + i]);
+        params.limits[i] =
+            (int)(lists->limits[GEMMEPI__FAULT_A + i] > INT_MAX ? INT_MAX
+                                                                : lists->limits[GEMMEPI__FAULT_A + i]);
     }
     params.groups = plan->problem.grouping.groups;
     params.positions = (int)gemmepi__positions(&plan->problem);
@@ -126,7 +127,8 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
 
 static gemmepi_status gemmepi__launch_grouped_in_block(const gemmepi__grouped_plan *plan,
                                                        const gemmepi__arguments *arguments,
-                                                       const gemmepi__group_lists *lists, gemmepi_stream stream) {
+                                                       const gemmepi__group_lists *lists,
+                                                       gemmepi_stream stream) {
     gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
                                                 gemmepi__grouped_workspace(plan), "gemmepi_plan_prepare");
     gemmepi_status status;
@@ -148,8 +150,9 @@ static gemmepi_status gemmepi__check_lists_workspace(const gemmepi__problem *pro
         uintptr_t size = 4 * (uintptr_t)(i ? gemmepi__positions(problem) : problem->grouping.groups);
         if (list && list < begin + needed && begin < list + size)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-                                 (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
+                                 "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
+                                 workspace, (gemmepi__ull)needed, gemmepi__names_of_lists[i],
+                                 (const void *)list);
     }
     return GEMMEPI_OK;
 }
@@ -157,7 +160,8 @@ static gemmepi_status gemmepi__check_lists_workspace(const gemmepi__problem *pro
 static gemmepi_status gemmepi__run_grouped_on_device(const gemmepi__grouped_plan *plan,
                                                      const gemmepi_matmul_args *args,
                                                      const gemmepi__arguments *arguments,
-                                                     const gemmepi__group_lists *lists, gemmepi_stream stream) {
+                                                     const gemmepi__group_lists *lists,
+                                                     gemmepi_stream stream) {
     int uses_c = arguments->uses_c && !gemmepi__adds_as_residual(&plan->problem);
     size_t needed = gemmepi__grouped_workspace(plan);
     gemmepi_status status = GEMMEPI_OK;
@@ -186,8 +190,9 @@ static gemmepi_status gemmepi__check_lists_reach(const gemmepi_context *context,
     return status;
 }
 
-static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, const gemmepi_grouped_args *args,
-                                           int one_shot, gemmepi_stream stream) {
+static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan,
+                                           const gemmepi_grouped_args *args, int one_shot,
+                                           gemmepi_stream stream) {
     gemmepi_context *context = plan->base.context;
     gemmepi__arguments arguments;
     gemmepi__group_lists lists;
@@ -252,7 +257,10 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
     gemmepi__grouped_plan *plan;
     gemmepi_status status;
     if (!context || !args || !desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args ? "desc" : "args");
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL",
+                             !context ? "context"
+                             : args   ? "desc"
+                                      : "args");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_grouped(&context->allocator, desc,

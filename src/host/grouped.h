@@ -55,7 +55,8 @@ static gemmepi__arguments gemmepi__arguments_of_group(const gemmepi__problem *pr
 }
 
 /* From the first row of op(A), with its scales, to another. */
-static void gemmepi__to_row_of_a(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+static void gemmepi__to_row_of_a(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+                                 int64_t row) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *scale = &problem->views[GEMMEPI__SCALE_A];
     gemmepi__advance(arguments, problem, GEMMEPI__A, a->transposed ? row : row * a->ld);
     if (a->scale == GEMMEPI_SCALE_OUTER || a->scale == GEMMEPI_SCALE_VECTOR_128)
@@ -65,7 +66,8 @@ static void gemmepi__to_row_of_a(const gemmepi__problem *problem, gemmepi__argum
 }
 
 /* Likewise of D and what lies as it does. */
-static void gemmepi__to_row_of_d(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+static void gemmepi__to_row_of_d(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+                                 int64_t row) {
     static const int as_d[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(as_d); i++)
@@ -98,8 +100,8 @@ static void gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__a
 }
 
 static void gemmepi__host_group_of_rows(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                        const gemmepi__group_lists *lists, int group, int64_t first, int64_t end,
-                                        gemmepi__host_largest *amax) {
+                                        const gemmepi__group_lists *lists, int group, int64_t first,
+                                        int64_t end, gemmepi__host_largest *amax) {
     const int32_t *from = lists->lists[GEMMEPI__FAULT_A], *to = lists->lists[GEMMEPI__FAULT_D];
     int alone = from || to || problem->views[GEMMEPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
     gemmepi__problem one = gemmepi__problem_of_group(problem, alone ? 1 : end - first);
@@ -112,8 +114,8 @@ static void gemmepi__host_group_of_rows(const gemmepi__problem *problem, const g
 }
 
 /* Rows of A or B that an index says, side by side. */
-static void gemmepi__host_gather(const gemmepi__view *view, const void *from, const int32_t *index, int64_t rows,
-                                 char *to) {
+static void gemmepi__host_gather(const gemmepi__view *view, const void *from, const int32_t *index,
+                                 int64_t rows, char *to) {
     size_t size = (size_t)(view->bits / 8), line = (size_t)view->length * size;
     int64_t i;
     for (i = 0; i < rows; i++)
@@ -122,8 +124,8 @@ static void gemmepi__host_gather(const gemmepi__view *view, const void *from, co
 
 /* The part of k of one operand: where it lies, or gathered to memory that is the caller's to free. */
 static gemmepi_status gemmepi__host_part_of_k(gemmepi__problem *one, gemmepi__arguments *own, int operand,
-                                              const int32_t *index, int64_t first, const gemmepi_allocator *allocator,
-                                              char **copy) {
+                                              const int32_t *index, int64_t first,
+                                              const gemmepi_allocator *allocator, char **copy) {
     gemmepi__view *view = &one->views[operand];
     int along_k = (view->transposed != 0) == (operand == GEMMEPI__B);
     *copy = NULL;
@@ -160,8 +162,10 @@ static gemmepi_status gemmepi__host_group_of_k(const gemmepi__problem *problem,
     return status;
 }
 
-static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                            const gemmepi__group_lists *lists, const gemmepi_allocator *allocator) {
+static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem,
+                                            const gemmepi__arguments *arguments,
+                                            const gemmepi__group_lists *lists,
+                                            const gemmepi_allocator *allocator) {
     gemmepi_status status = gemmepi__host_check_lists(problem, lists);
     gemmepi__host_largest amax = {{0, 0}};
     int64_t first = 0;

@@ -5,7 +5,11 @@
 #include "types.cuh"
 #include "params.h"
 
-constexpr int THREADS = 1024, WARP = 32;
+#ifndef GEMMEPI_THREADS
+#define GEMMEPI_THREADS 1024
+#endif
+
+constexpr int THREADS = GEMMEPI_THREADS, WARP = 32;
 constexpr int EACH = GEMMEPI__MOST_GROUPS / THREADS; // groups of a thread
 constexpr int NONE = 0x7fffffff;
 
@@ -144,17 +148,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
     int count = sums[0];
     for (int i = (int)threadIdx.x; i < count; i += THREADS) {
         int group = last_at_most(parts, p.groups, i), from = starts[group] + (i - parts[group]) * p.tile;
-        int end = group + 1 < p.groups ? starts[group + 1] : positions;
-        gemmepi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, 0};
+        bool is_last = group + 1 == p.groups;
+        int end = is_last ? positions : starts[group + 1], last = is_last ? count : parts[group + 1];
+        gemmepi__group_part one = {group,        from, p.tile && end - from > p.tile ? from + p.tile : end,
+                                   parts[group], last - parts[group], 0};
         p.parts[i] = one;
     }
 }
 
 // Rows of A that an index says, side by side. A warp copies a row.
-extern "C" __global__ void __launch_bounds__(256) gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p) {
     after_launches_before();
+    constexpr int ROWS = THREADS / WARP; // of a block at a time
     int positions = *p.count ? p.ends[p.groups - 1] : 0;
-    for (int row = (int)(blockIdx.x * 8 + threadIdx.x / WARP); row < positions; row += (int)gridDim.x * 8) {
+    for (int row = (int)(blockIdx.x * ROWS + threadIdx.x / WARP); row < positions; row += (int)gridDim.x * ROWS) {
         const uint4 *from = (const uint4 *)p.from + p.index[row] * p.ld;
         uint4 *to = (uint4 *)p.to + row * p.to_ld;
         for (int i = (int)threadIdx.x % WARP; i < p.units; i += WARP * 4) {

@@ -3,6 +3,11 @@
 #include "types.cuh"
 #include "params.h"
 
+#ifndef GEMMEPI_THREADS
+#define GEMMEPI_THREADS 128
+#endif
+
+constexpr int THREADS = GEMMEPI_THREADS;
 constexpr int WORDS = 16; // of a map
 
 // Lines from `end` on are outside. There is one at least, as a map wants it.
@@ -11,9 +16,9 @@ __device__ inline void end_lines_at(gemmepi__tensor_map *map, int end) {
 }
 
 // A thread makes a group's.
-extern "C" __global__ void __launch_bounds__(128) gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p) {
     after_launches_before();
-    int group = (int)(blockIdx.x * 128 + threadIdx.x);
+    int group = (int)(blockIdx.x * THREADS + threadIdx.x);
     if (group >= *p.count)
         return;
     unsigned long long *to = (unsigned long long *)p.maps + group * 2 * WORDS;

@@ -21,16 +21,18 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
             "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
             (int)desc->grouping, GEMMEPI__UNINITIALISED);
     if (product->batch != 0 && product->batch != 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
-                             (long long)product->batch);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
+            (long long)product->batch);
     if (product->order != GEMMEPI_ROW_MAJOR)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
                              "column by column is a row-major one that is transposed",
                              (int)product->order);
     if (product->formula)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.formula is given; grouped products have none");
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.formula is given; grouped products have none");
     if (product->epilogue & sums)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "desc.product.epilogue has a BGRAD; grouped products have none");
@@ -74,15 +76,17 @@ static gemmepi_status gemmepi__check_indices(const gemmepi_grouped_desc *desc) {
                              "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
                              (long long)desc->gather_b);
     if (desc->gather_a && desc->product.a.transposed != of_k)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; "
-                             "accepted is %d with GROUPS_OF_%s",
-                             desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; "
+            "accepted is %d with GROUPS_OF_%s",
+            desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
     if (desc->gather_b && desc->product.b.transposed)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; "
-                             "accepted is 0",
-                             desc->product.b.transposed);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; "
+            "accepted is 0",
+            desc->product.b.transposed);
     return GEMMEPI_OK;
 }
 
@@ -102,7 +106,8 @@ static gemmepi_status gemmepi__check_scales_of_groups(const gemmepi_grouped_desc
 
 /* What a group has of its own, bit by operand. */
 static uint32_t gemmepi__own_of_group(int of_k) {
-    return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL | 1u << GEMMEPI__BIAS
+    return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL |
+                      1u << GEMMEPI__BIAS
                 : 1u << GEMMEPI__B | 1u << GEMMEPI__BIAS;
 }
 
@@ -129,7 +134,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
     int64_t n = product->n, columns = gemmepi__result_columns(product->epilogue, n);
     const gemmepi__desc_matrix matrices[] = {
         {GEMMEPI__A, &product->a, 0, 0},
-        {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k, product->b.transposed ? product->k : n},
+        {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k,
+         product->b.transposed ? product->k : n},
         {GEMMEPI__C, &product->c, product->m, n},
         {GEMMEPI__D, &product->d, product->m, columns < 0 ? 0 : columns},
         {GEMMEPI__AUX, &product->aux, product->m, gemmepi__aux_columns(product->epilogue, n)},
@@ -138,18 +144,20 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
     for (i = 0; i < GEMMEPI__COUNT(matrices); i++) {
         const gemmepi__desc_matrix *row = &matrices[i];
         const char *name = gemmepi__operand_names[row->operand];
-        int is_own = own >> row->operand & 1, is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
+        int is_own = own >> row->operand & 1,
+            is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
         if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
-                                 "GROUPS_OF_%s: leave it 0",
-                                 name, of_k ? "K" : "ROWS");
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
+                "GROUPS_OF_%s: leave it 0",
+                name, of_k ? "K" : "ROWS");
         if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
             continue; /* as D */
         if (!row->matrix->batch_stride && (is_own || is_output))
-            row->matrix->batch_stride =
-                gemmepi__dense_stride(row->lines, row->length, row->matrix->ld,
-                                      row->operand == GEMMEPI__AUX && gemmepi__aux_is_mask(product->epilogue));
+            row->matrix->batch_stride = gemmepi__dense_stride(row->lines, row->length, row->matrix->ld,
+                                                              row->operand == GEMMEPI__AUX &&
+                                                                  gemmepi__aux_is_mask(product->epilogue));
     }
     if (product->bias.batch_stride == 0)
         product->bias.batch_stride = n < 0 ? 0 : n;
@@ -226,7 +234,8 @@ static void gemmepi__count_scales(const gemmepi_grouped_desc *desc, gemmepi_matm
 }
 
 /* The scales of a gathered a, which has rows of its own. */
-static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
+static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *desc,
+                                                   gemmepi__problem *problem) {
     gemmepi_matmul_desc own = desc->product;
     gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_A];
     gemmepi__count_scales(desc, &own);
@@ -237,8 +246,9 @@ static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *d
     return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
 }
 
-static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator, const gemmepi_grouped_desc *desc,
-                                            size_t alignment, gemmepi__problem *problem) {
+static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
+                                            const gemmepi_grouped_desc *desc, size_t alignment,
+                                            gemmepi__problem *problem) {
     gemmepi_matmul_desc product;
     gemmepi_status status;
     if (!desc)
@@ -287,24 +297,28 @@ typedef struct gemmepi__group_lists {
     int64_t limits[GEMMEPI__FAULTS];       /* what an index is less than; of ends the most */
 } gemmepi__group_lists;
 
-static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                          const char *name, const int32_t *list, int64_t length) {
+static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem,
+                                          const gemmepi__arguments *arguments, const char *name,
+                                          const int32_t *list, int64_t length) {
     uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
     int i;
     if (begin % 4)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
+                             (const void *)list);
     for (i = 0; i < problem->outputs; i++) {
         const gemmepi__view *view = &problem->views[problem->list[i]];
         uintptr_t output = (uintptr_t)arguments->pointers[problem->list[i]];
         if (output && output < end && begin < output + (uintptr_t)view->bytes)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
                                  gemmepi__argument_name(problem, problem->list[i]), (const void *)output,
                                  (long long)view->bytes, name, (const void *)list);
     }
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem,
+                                           const gemmepi__arguments *arguments,
                                            const gemmepi__group_lists *lists) {
     const gemmepi__grouping *grouping = &problem->grouping;
     int wanted[GEMMEPI__FAULTS], i;
@@ -323,7 +337,8 @@ static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem, cons
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0",
                                  gemmepi__names_of_lists[i], fields[i]);
         if (lists->lists[i])
-            status = gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
+            status =
+                gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
     }
     return status;
 }

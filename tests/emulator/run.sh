@@ -33,6 +33,7 @@ TEST_SHARE=16 90 products/formula
 TEST_SHARE=99 80 products/formula
 90 gpu/invariant small
 80 gpu/invariant small
+90 products/grouped
 90 products/fuzz 24 1
 90 linear/fuzz 10 1
 90 elementwise/fuzz 60 1

@@ -156,7 +156,8 @@ static inline tensor_map tensor_map_at(warp &w, u64 address) {
                         address + 128 <= (u64)about.parameters_at + w.runs->parameter_bytes;
     if (address % 64)
         fail("no tensor map lies at %llx", (unsigned long long)address);
-    memcpy(&map, is_parameter ? (const void *)address : device_at(&w.last_block, address, 128, 64), sizeof map);
+    memcpy(&map, is_parameter ? (const void *)address : device_at(&w.last_block, address, 128, 64),
+           sizeof map);
     if (map.mark != tensor_map::MARK)
         fail("what lies at %llx is no tensor map", (unsigned long long)address);
     return map;

@@ -19,11 +19,8 @@ __device__ inline int first_row(const Tile &tile) {
 __device__ inline int end_of_rows(const gemmepi__sm90_params &p, const Tile &tile) {
     return tile.end;
 }
-__device__ inline u32 rows_of_clusters(const gemmepi__sm90_params &p) {
-    return (u32)*p.groups.count;
-}
 __device__ inline u32 count_tiles(const gemmepi__sm90_params &p) {
-    return rows_of_clusters(p) * p.cluster_columns;
+    return (u32)*p.groups.count * p.cluster_columns;
 }
 #else
 __device__ inline int first_row(const Tile &tile) {
@@ -31,9 +28,6 @@ __device__ inline int first_row(const Tile &tile) {
 }
 __device__ inline int end_of_rows(const gemmepi__sm90_params &p, const Tile &tile) {
     return (int)p.epilogue.m;
-}
-__device__ inline u32 rows_of_clusters(const gemmepi__sm90_params &p) {
-    return p.cluster_rows;
 }
 __device__ inline u32 count_tiles(const gemmepi__sm90_params &p) {
 #if GEMMEPI_GROUPED == 2
@@ -61,7 +55,12 @@ __device__ inline u32 first_tile() {
 // The block's tile of its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a time reads few rows
 // of A and few columns of B.
 __device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
-    u32 rows = rows_of_clusters(p), of_item = rows * p.cluster_columns, item = GROUPED_ROWS ? 0 : t / of_item, rest = t - item * of_item;
+#if GEMMEPI_GROUPED == 1 // bands are of one group, whose B its rows share
+    const gemmepi__group_part any = p.groups.parts[t / p.cluster_columns];
+    u32 rows = (u32)any.parts, rest = t - (u32)any.first_part * p.cluster_columns;
+#else
+    u32 rows = p.cluster_rows, of_item = rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
+#endif
     u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
     u32 height = rows - first < p.band ? rows - first : p.band, within = rest - band * of_band;
     u32 column = within / height, row = first + within - column * height;
@@ -69,12 +68,13 @@ __device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
 #if GEMMEPI_GROUPED == 2
     const gemmepi__group_part of_k = p.groups.parts[item];
     return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item, of_k.first, of_k.end};
-#elif GEMMEPI_GROUPED
+#elif GEMMEPI_GROUPED == 1
     static_assert(CLUSTER_M == 1 && PARTS == 1, "a cluster's tiles have the same rows");
-    const gemmepi__group_part part = p.groups.parts[row];
+    const gemmepi__group_part part = p.groups.parts[any.first_part + row];
     return {(int)row, (int)(column * CLUSTER_N + place), (u32)part.group, part.first, part.end};
-#endif
+#else
     return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};
+#endif
 }
 
 // This block's.

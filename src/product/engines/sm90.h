@@ -243,8 +243,9 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
-    return (!gemmepi__has_groups_of_rows(problem) && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-                                                           !problem->views[GEMMEPI__A].transposed)) ||
+    return (!gemmepi__has_groups_of_rows(problem) &&
+            gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+                              !problem->views[GEMMEPI__A].transposed)) ||
            gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -561,7 +562,7 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
         const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
         double time;
         if ((i || problem->grouping.groups) && (!gemmepi__shape_takes(problem, shape, applied) ||
-                  gemmepi__cluster_blocks(shape) > context->multiprocessors))
+                                                gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
         time = gemmepi__sm90_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {

@@ -120,9 +120,9 @@ static const char *gemmepi__name_of_grouping(const gemmepi__problem *problem) {
 static void gemmepi__append_grouping(gemmepi__text *text, const gemmepi__problem *problem) {
     const gemmepi__grouping *grouping = &problem->grouping;
     if (grouping->groups)
-        gemmepi__append(text,
-                        "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
-                        grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
+        gemmepi__append(
+            text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
+            grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */

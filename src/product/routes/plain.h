@@ -181,8 +181,8 @@ static gemmepi_status gemmepi__run_plain(const gemmepi_context *context, const g
 static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
                                          const gemmepi__arguments *arguments, char *workspace,
                                          gemmepi_stream stream) {
-    return gemmepi__run_plain(plan->base.context, &plan->problem, (const gemmepi__plain *)plan->built, arguments,
-                              workspace, stream);
+    return gemmepi__run_plain(plan->base.context, &plan->problem, (const gemmepi__plain *)plan->built,
+                              arguments, workspace, stream);
 }
 
 /* >>in words */
