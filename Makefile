@@ -48,7 +48,7 @@ help:
 demo: build/digits
  build/digits --svg build/loss.svg examples/data/digits.csv
 
-EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp norm_layer parallel ship siren)
+EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel ship siren)
 build/parallel: examples/ranks.h examples/parallel_report.h
 $(EXAMPLES): build/%: examples/%.c gemmepi.h
  @mkdir -p $(@D)

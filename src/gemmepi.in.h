@@ -14,6 +14,7 @@
 /* Each room uses only what stands before it. */
 #include "base/platform.h"
 #include "base/status.h"
+#include "base/fault.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "base/log.h"
@@ -54,6 +55,7 @@
 #include "problem/problem.h"
 #include "problem/arguments.h"
 #include "problem/overlap.h"
+#include "problem/grouped.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/formula_arguments.h"
 #endif
@@ -72,6 +74,7 @@
 
 #include "device/disk_cache.h"
 #include "device/context.h"
+#include "device/faults.h"
 #include "device/handles.h"
 #include "device/memory.h"
 #include "device/pointers.h"
@@ -88,6 +91,7 @@
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
+#include "host/grouped.h"
 #include "host/found_scale.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "host/formula.h"
@@ -147,6 +151,9 @@
 #include "product/text_key.h"
 #include "product/run.h"
 #include "product/explain.h"
+#include "grouped/plan.h"
+#include "grouped/run.h"
+#include "grouped/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
 #include "linear/matrices.h"

@@ -9,6 +9,7 @@
 #include "elementwise/formula_pass.h"
 #include "elementwise/plan.h"
 #include "extra.h"
+#include "grouped/plan.h"
 #include "product/plan.h"
 
 #include <ctype.h>
@@ -50,6 +51,10 @@ static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
 static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL, 0}; /* clusters are Hopper's and later */
 static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
+static const family groups = {"groups", "groups.cu", 0, NULL, 0};
+static const family maps = {"maps", "maps_sm90.cu", 0, "sm_90a", 90};
+static const family grouped = {"grouped", "gemm_sm90.cu", 0, "sm_90a", 90};
+static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
@@ -1154,6 +1159,100 @@ static void list_row_factors(void) {
     has_row_factor = 0;
 }
 
+/* Of groups in every shape that takes them. way: bits 1 rows of D scattered, 2 of A gathered, 4 groups of k, 8 odd sizes. */
+static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way,
+                        int applied) {
+    gemmepi_grouped_desc desc;
+    gemmepi__problem problem, inner;
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__sm90 sm90_kernel;
+    int shape;
+    memset(&desc, 0, sizeof desc);
+    desc.product = new_desc(operands, operands, results, epilogue);
+    desc.product.a.transposed = desc.grouping = way & 4 ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
+    desc.product.m = way & 8 ? 144 : 4096, desc.product.n = way & 8 ? 144 : 4096, desc.product.k = 2048;
+    desc.product.b.transposed = !(way & 4) && operands == GEMMEPI_BF16;
+    desc.groups = 8;
+    desc.scatter_d = way & 1 ? 5000 : 0;
+    desc.gather_a = way & 2 ? 5000 : 0;
+    desc.weighted = way & 1;
+    if (gemmepi__take_grouped(&allocator, &desc, 16, &problem)) {
+        printf("a grouped product is refused: %s\n", gemmepi__error_text);
+        exit(1);
+    }
+    inner = gemmepi__inner_problem(&problem);
+    for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++) {
+        char name[160], prologue[2048];
+        gemmepi__text text = gemmepi__text_in(name, sizeof name);
+        gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+        if (!gemmepi__shape_takes(&inner, &gemmepi__sm90_shapes[shape], applied))
+            continue;
+        append_dtype(&text, operands);
+        append_results(&text, &desc.product);
+        gemmepi__append(&text, "_way_%d_shape_%d%s", way, shape, applied ? "" : "_scaled");
+        memset(&sm90_kernel, 0, sizeof sm90_kernel);
+        gemmepi__cut_up(&inner, &gemmepi__sm90_shapes[shape], applied, &sm90_kernel);
+        gemmepi__append_sm90_defines(&defines, &inner, &sm90_kernel);
+        add(&grouped, name, prologue);
+    }
+}
+
+static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
+                              int way, gemmepi_scale_mode mode) {
+    gemmepi_grouped_desc desc;
+    gemmepi__problem problem;
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    char name[160], prologue[2048];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    memset(&desc, 0, sizeof desc);
+    desc.product = new_desc(operands, operands, results, epilogue);
+    desc.product.a.transposed = desc.grouping = way & 4 ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
+    desc.product.a.scale.mode = desc.product.b.scale.mode = mode;
+    desc.groups = 8;
+    desc.scatter_d = way & 1 ? 5000 : 0;
+    desc.gather_a = way & 2 ? 5000 : 0;
+    if (gemmepi__take_grouped(&allocator, &desc, 16, &problem)) {
+        printf("a grouped product is refused: %s\n", gemmepi__error_text);
+        exit(1);
+    }
+    append_dtype(&text, operands);
+    append_results(&text, &desc.product);
+    gemmepi__append(&text, "_way_%d_scales_%d", way, (int)mode);
+    gemmepi__append_plain_defines(&defines, &problem);
+    add(&grouped_plain, name, prologue);
+}
+
+static void list_groups(void) {
+    const gemmepi_epilogue swiglu = GEMMEPI_SILU | GEMMEPI_GATED;
+    add(&groups, "of_any", "");
+    add(&maps, "of_any", "");
+    few_archs = 1;
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 0, 1);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu, 2, 1);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 1, 1);
+    add_grouped(GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, 9, 1);
+    add_grouped(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, swiglu | GEMMEPI_BIAS | GEMMEPI_AUX, 8, 1);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu | GEMMEPI_BACKWARD, 0, 1);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD, 0, 1);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS, 0, 1);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 0, 0);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 0);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 4, 1);
+    add_grouped(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RESIDUAL, 12, 1);
+    add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 4, 0);
+    add_grouped_plain(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu, 3, GEMMEPI_SCALE_NONE);
+    add_grouped_plain(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 4, GEMMEPI_SCALE_NONE);
+    add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, swiglu, 2, GEMMEPI_SCALE_BLOCK_128);
+    add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 3, GEMMEPI_SCALE_VECTOR_128);
+    add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_F32, GEMMEPI_NONE, 6, GEMMEPI_SCALE_OUTER);
+    add_grouped_plain(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 3,
+                      GEMMEPI_SCALE_NONE);
+    add_grouped_plain(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 2, GEMMEPI_SCALE_NONE);
+    add_grouped_plain(GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU, 2, GEMMEPI_SCALE_NONE);
+    few_archs = 0;
+}
+
 /* With BATCH_INVARIANT, where the bias comes after all sums but those of a gate made anew, in every shape by turns; --all: each. */
 static void list_invariant(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD, gate = GEMMEPI_SILU | GEMMEPI_GATED;
@@ -1490,6 +1589,7 @@ static void list_kernels(void) {
     list_small();
     list_weights();
     list_scaled_rows();
+    list_groups();
     few_archs = 1;
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
         gemmepi_epilogue activation = gemmepi__activations[nth].code;

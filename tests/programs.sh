@@ -1,7 +1,7 @@
 #!/bin/sh
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
 # machine's device, and once more with SILU and once on the host; the fp8 example learns as well as F32; the gates example finds its
-# gradients right; the gated network of mlp learns; the network of sines learns a picture and writes it as a PNG; the other
+# gradients right; the gated network of mlp and the mixture of experts learn; the network of sines learns a picture and writes it as a PNG; the other
 # examples of formulas agree with plain loops; that of PyTorch has its gradients, too; what ship makes runs without a compiler;
 # every cell of make table runs and is right on the host. Run from the repository's root after the programs were built.
 passed=0 failed=0 skipped=0
@@ -47,6 +47,15 @@ for seed in 1 2 3; do
         percent=$(printf '%s\n' "$output" | sed -n 's/^accuracy \([0-9]*\)\..*/\1/p') && [ -n "$percent" ] &&
         [ "$percent" -ge 95 ]
     verdict "the_gated_network_learns_with_seed_$seed" $? "$output"
+done
+
+# Each expert has its part of the digits, between a quarter and three times of an equal one.
+for seed in 1 2 3; do
+    output=$(build/moe --seed $seed examples/data/digits.csv 2>&1) &&
+        percent=$(printf '%s\n' "$output" | sed -n 's/^accuracy \([0-9]*\)\..*/\1/p') && [ -n "$percent" ] &&
+        [ "$percent" -ge 95 ] &&
+        [ "$(printf '%s\n' "$output" | awk '/^ +[0-7] .*%/ && $2 > 3 && $2 < 38' | wc -l)" -eq 8 ]
+    verdict "the_mixture_of_experts_learns_with_seed_$seed" $? "$output"
 done
 
 # A PNG whose chunks and pixels are whole, 388 x 128 of them; without python3 its first and last bytes.

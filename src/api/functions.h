@@ -117,6 +117,11 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
+/* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and the same bits
+   in every run. Of what a position reads and which group it is in, its row is made alone: its bits do not depend on other groups. */
+GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                           const gemmepi_grouped_args *args, gemmepi_stream stream);
+
 #ifndef GEMMEPI_NO_LINEAR
 /* A layer's Y, and with SAVED P (else preact is not written): one product with desc's activation. What desc says of gradients is
    not looked at. Formulas,
@@ -147,6 +152,9 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
+/* Also UNSUPPORTED: what gemmepi_grouped_desc leaves out. */
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                                gemmepi_plan **plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                     gemmepi_plan **plan);
@@ -179,6 +187,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    another route or kernel. */
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                               gemmepi_stream stream);
+/* On the host a run takes some memory of the allocator's where rows are gathered along k. */
+GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
+                                               gemmepi_stream stream);
 #ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
                                                    gemmepi_stream stream);

@@ -113,7 +113,7 @@
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
        gemmepi_alloc _free _upload _download _synchronize _stream_create _stream_destroy   memory and streams
-       gemmepi_matmul _linear _linear_backward _elementwise                                 a problem in one call
+       gemmepi_matmul _grouped _linear _linear_backward _elementwise                        a problem in one call
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _info _explain _destroy, gemmepi_epilogue_info, gemmepi_dtype_size   of plans, and sizes
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast, _derive _derive_operands   element-wise, in short; formulas

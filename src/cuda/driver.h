@@ -74,6 +74,8 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                     \
     X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                      \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)  \
+    X(CU_MEMHOSTALLOC_PORTABLE, 1)                               \
+    X(CU_MEMHOSTALLOC_DEVICEMAP, 2)                              \
     X(CU_STREAM_DEFAULT, 0)                                      \
     X(CU_STREAM_NON_BLOCKING, 1)                                 \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                         \
@@ -112,6 +114,8 @@ enum {
     X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                         \
     X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))          \
     X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                           \
+    X(mem_host_alloc, cuMemHostAlloc, gemmepi__cu_result, (void **pointer, size_t size, unsigned flags))     \
+    X(mem_free_host, cuMemFreeHost, gemmepi__cu_result, (void *pointer))                                     \
     X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result,                                      \
       (void *value, int attribute, gemmepi__cu_deviceptr pointer))                                           \
     X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                           \

@@ -54,6 +54,9 @@ struct gemmepi_context {
         tune_lock;     /* held while a problem is tuned: what is timed is alone, as far as the context goes */
     int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
+    gemmepi__atomic_pointer
+        faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
+
     gemmepi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
     gemmepi__map handles; /* the host's: see handles.h */
     gemmepi__map plans;   /* of one-shot calls: gemmepi__kept by problem or task */

@@ -25,6 +25,8 @@ static void gemmepi__close_device(gemmepi_context *context) {
         context->cublaslt.destroy(context->lt_handle);
     if (entered && context->ones)
         context->driver.mem_free(context->ones);
+    if (entered && gemmepi__load_pointer(&context->faults))
+        context->driver.mem_free_host(gemmepi__load_pointer(&context->faults));
     if (entered)
         gemmepi__leave(context, &entry);
     if (context->primary)

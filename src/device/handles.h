@@ -3,6 +3,7 @@
 #define GEMMEPI_DEVICE_HANDLES_H
 
 #include "context.h"
+#include "faults.h"
 
 /* What a pointer in context->handles is: the address of one of these. */
 static char gemmepi__handle_kinds[2];
@@ -71,7 +72,10 @@ static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_strea
             GEMMEPI_INVALID_ARGUMENT,
             "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace,
             (gemmepi__ull)size);
-    return gemmepi__check_stream(context, stream);
+    {
+        gemmepi_status status = gemmepi__check_stream(context, stream);
+        return status ? status : gemmepi__take_fault(context);
+    }
 }
 
 /* The tokens of streams that were not destroyed. */

@@ -19,8 +19,8 @@ struct gemmepi_plan {
 };
 
 /* By gemmepi_plan_kind. */
-static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
-                                                       "linear_backward"};
+static const char *const gemmepi__plan_kind_names[] = {"",       "matmul",          "elementwise",
+                                                       "linear", "linear_backward", "grouped"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,

@@ -134,7 +134,7 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     gemmepi__leave_relaxed(context, &entry);
     return result ? gemmepi__cuda_failed(&context->driver, result,
                                          up ? "copying to the device" : "copying to the host")
-                  : GEMMEPI_OK;
+                  : gemmepi__take_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
@@ -166,7 +166,8 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
         return status;
     result = context->driver.stream_synchronize(stream);
     gemmepi__leave_relaxed(context, &entry);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream") : GEMMEPI_OK;
+    return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream")
+                  : gemmepi__take_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream) {

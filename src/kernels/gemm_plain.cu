@@ -1,7 +1,11 @@
 // The route plain: product and epilogue in one launch, for any types, layouts, alignment and scales. A block of four
 // warps makes a tile of 64 x 64. The operands' lines along k stand in shared memory, 128 bytes at a time, in the type
 // in which they are multiplied: on tensor cores what these take without loss, the rest by fused multiply and add.
+//
+// Also grouped products of any kind (GROUPED): a block's rows are a part of a group, or its steps of k are a group's. There a tile
+// has both halves of GATED, 32 columns of each.
 #include "epilogue.cuh"
+#include "groups.cuh"
 
 #ifndef GEMMEPI_A_TYPE
 #define GEMMEPI_A_TYPE       F32
@@ -12,6 +16,9 @@
 #define GEMMEPI_B_ALIGNED    0
 #define GEMMEPI_COMPUTE_TYPE F32 // F16, BF16, F32, F64 or I8, which holds every value of both operands
 #define GEMMEPI_CHUNK        0   // steps of k after which sums go to the totals, a multiple of 128; 0: all of k
+#endif
+#ifndef GEMMEPI_ROW_SCALE_A
+#define GEMMEPI_ROW_SCALE_A 0 // GROUPED: the mode of a's scales, which the epilogue does not know, as its rows are those of D
 #endif
 
 typedef GEMMEPI_A_TYPE A;
@@ -32,6 +39,8 @@ typedef Choose<TENSOR_CORES, Compute, Accumulated> Staged; // the type in shared
 
 constexpr int THREADS = 128, WARP = 32;
 constexpr int TILE = 64;                                   // rows and columns of a block
+constexpr int SPLIT = GROUPED ? HALVES_IN : 1;             // halves whose columns a block has
+constexpr int TILE_COLUMNS = TILE / SPLIT;                 // of each
 constexpr int OCTET = 8;                                   // rows and columns among which a warp's fragments interleave
 constexpr int OCTETS = TILE / 2 / OCTET;                   // of a warp, both ways: it makes 32 x 32
 constexpr int LINE_BYTES = 128, LINE_PITCH = 144;          // a line along k, and from one to the next
@@ -42,7 +51,8 @@ constexpr int OPERAND_BYTES = TILE * LINE_PITCH;
 constexpr int SHARED_BYTES = TILE * RESULT_PITCH * sizeof(Acc) > 4 * OPERAND_BYTES ? TILE * RESULT_PITCH * sizeof(Acc)
                                                                                    : 4 * OPERAND_BYTES;
 
-constexpr bool A_VARIES = GEMMEPI_SCALE_A == SCALE_VECTOR_128 || GEMMEPI_SCALE_A == SCALE_BLOCK_128; // along k
+constexpr int MODE_OF_A = GROUPED ? GEMMEPI_ROW_SCALE_A : GEMMEPI_SCALE_A;
+constexpr bool A_VARIES = MODE_OF_A == SCALE_VECTOR_128 || MODE_OF_A == SCALE_BLOCK_128; // along k
 constexpr bool B_VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;
 constexpr bool CHUNKED = GEMMEPI_CHUNK != 0;
 static_assert(GEMMEPI_CHUNK % STEP == 0, "a chunk is whole steps");
@@ -65,8 +75,15 @@ __device__ constexpr int place(int outer, int byte) {
 constexpr int SINGLE_BYTES = (sizeof(A) == 1 && !GEMMEPI_A_ALIGNED) + (sizeof(B) == 1 && !GEMMEPI_B_ALIGNED);
 constexpr bool FETCHES_AHEAD = SINGLE_BYTES * TILE * STEP / THREADS < 64;
 
-// Transposed: the stored lines run along the outer index, else along k.
-template <class T, bool Transposed, bool Aligned> struct Operand {
+// What a tile of an operand is, beside where it begins. k: its first step; index: of stored lines, where Gathers.
+struct Tile_place {
+    long long outer, k;
+    const int *index;
+    long long other_half; // Split: columns from a half to the other
+};
+
+// Transposed: the stored lines run along the outer index, else along k. Split: of the outer indices the upper half are the other half's.
+template <class T, bool Transposed, bool Aligned, bool Split = false, bool Gathers = false> struct Operand {
     static constexpr int PACKED = Transposed && sizeof(Staged) < 4 ? 4 / (int)sizeof(Staged) : 1; // lines for a word
     static constexpr int LINE_RUNS = (Transposed ? TILE : STEP) / RUN; // threads beside each other on a stored line
     static constexpr int LINES = THREADS / LINE_RUNS;                  // stored lines of a unit, if not PACKED
@@ -76,24 +93,45 @@ template <class T, bool Transposed, bool Aligned> struct Operand {
     const T *from; // the thread's first run
     long long ld;
     int line, run; // the thread's stored line of a unit, and where its run begins on it
+    const int *index;     // Gathers: of the tile's first line
+    long long other_half; // Split: from where the upper half would be to where it is
 
-    __device__ Operand(const gemmepi__kernel_matrix &x, long long item, long long outer) {
+    __device__ Operand(const gemmepi__kernel_matrix &x, long long item, const Tile_place &at) {
         ld = x.ld;
         line = (int)threadIdx.x / LINE_RUNS * PACKED;
         run = (int)threadIdx.x % LINE_RUNS * RUN;
-        from = (const T *)x.data + item * x.stride + line * ld + run + (Transposed ? outer : outer * ld);
+        from = (const T *)x.data + item * x.stride + (Gathers ? 0 : line * ld) + run + (Transposed ? at.outer : at.k);
+        long long first = Transposed ? at.k : at.outer;
+        from += Gathers ? 0 : first * ld;
+        index = Gathers ? at.index + first : nullptr;
+        other_half = Split ? (at.other_half - TILE / 2) * (Transposed ? 1 : ld) : 0;
+        if (Split && Transposed && run >= TILE / 2)
+            from += other_half;
+    }
+
+    // From the thread's first line to one that exists.
+    __device__ long long to_line(int next) const {
+        if constexpr (Gathers)
+            return index[line + next] * ld;
+        else if constexpr (Split && !Transposed)
+            return next * ld + (line + next >= TILE / 2 ? other_half : 0);
+        else
+            return next * ld;
     }
 
     // outer_left, k_left: how much of the tile and of the step exists
     __device__ void fetch(int outer_left, int k_left) {
         int lines_left = (Transposed ? k_left : outer_left) - line;
-        int run_left = (Transposed ? outer_left : k_left) - run;
+        int run_left = (Transposed ? outer_left : k_left) - (Split && Transposed ? run % (TILE / 2) : run);
         int valid = existing(run_left);
         if (Aligned && valid == RUN && lines_left > ((UNITS - 1) * LINES + 1) * PACKED - 1)
             fetch_runs<true>(lines_left, valid);
         else
             fetch_runs<false>(lines_left, valid);
-        from += Transposed ? STEP * ld : STEP;
+        if (Gathers && Transposed)
+            index += STEP;
+        else
+            from += Transposed ? STEP * ld : STEP;
     }
 
     // Whole: every run exists
@@ -103,7 +141,12 @@ template <class T, bool Transposed, bool Aligned> struct Operand {
 #pragma unroll
             for (int i = 0; i < PACKED; i++) {
                 int next = unit * LINES * PACKED + i;
-                runs[unit][i] = read_run<Aligned>(from + next * ld, Whole ? RUN : next < lines_left ? valid : 0);
+                if constexpr (Gathers || (Split && !Transposed)) {
+                    bool exists = Split && !Transposed ? (line + next) % (TILE / 2) < lines_left + line : next < lines_left;
+                    runs[unit][i] = read_run<Aligned>(exists ? from + to_line(next) : from, exists ? valid : 0);
+                } else {
+                    runs[unit][i] = read_run<Aligned>(from + next * ld, Whole ? RUN : next < lines_left ? valid : 0);
+                }
             }
     }
 
@@ -294,6 +337,57 @@ template <int Mode, int Each> struct Chunk_scales {
     }
 };
 
+// Likewise of lines that may be any, as groups' rows, and columns of two halves.
+template <int Mode, int Each> struct Line_scales {
+    const float *at[OCTETS][Each];
+    long long step;
+    float values[OCTETS][Each];
+
+    __device__ void point(int i, int e, const float *scale, long long line, long long extent, long long k) {
+        Scale_line first = scale_line<Mode == SCALE_OUTER ? SCALE_VECTOR_128 : Mode>(scale, line, extent, k);
+        at[i][e] = first.at;
+        step = first.step;
+    }
+    __device__ void next() {
+#pragma unroll
+        for (int i = 0; i < OCTETS; i++)
+#pragma unroll
+            for (int e = 0; e < Each; e++) {
+                values[i][e] = *at[i][e];
+                at[i][e] += step;
+            }
+    }
+};
+
+#if GEMMEPI_GROUPED
+// Of a thread's rows from position `first` on, eight apart; those from `left` on take the first one's.
+typedef Line_scales<MODE_OF_A, 1> Row_scales;
+__device__ inline Row_scales scales_of_rows(const gemmepi__plain_params &params, long long first, int left) {
+    Row_scales scales;
+#pragma unroll
+    for (int i = 0; i < OCTETS; i++) {
+        long long position = first + (i * OCTET < left ? i * OCTET : 0);
+        long long row = left <= 0 ? 0 : GATHERS_A && GROUPED_ROWS ? params.groups.index_a[position] : position;
+        scales.point(i, 0, params.epilogue.scale_a.data, row, params.groups.rows_a, params.k);
+    }
+    return scales;
+}
+
+// Of a thread's two columns of each octet from `first` on, of a half of n columns.
+typedef Line_scales<GEMMEPI_SCALE_B, 2> Column_scales;
+__device__ inline Column_scales scales_of_columns(const gemmepi__plain_params &params, long long item, long long first, int half) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    Column_scales scales;
+#pragma unroll
+    for (int i = 0; i < OCTETS * 2; i++) {
+        long long column = first + i / 2 * OCTET + i % 2;
+        column = (column < p.n ? column : p.n - 1) + half * p.n;
+        scales.point(i / 2, i % 2, p.scale_b.data + item * p.scale_b.stride, column, p.n * SPLIT, params.k);
+    }
+    return scales;
+}
+#endif
+
 template <class T> __device__ inline void add_to_total(T &value, Total &total, float factor) {
     if constexpr (HIGH_TOTALS) {
         total += value >> 16;
@@ -344,35 +438,80 @@ __device__ inline void put(Left &a, Right &b, int rows, int columns, int k_left,
     b.put(shared + OPERAND_BYTES);
 }
 
+// What a block makes: rows [row, row + rows) and columns of an item, over `depth` steps of k from the first on.
+struct Block_tile {
+    u32 part, item; // part: item * row tiles + row tile
+    long long row, first_k, depth;
+    int rows;
+};
+
+// GROUPED: the part of the groups that it takes; none where rows is 0.
+__device__ inline Block_tile tile_of_block(const gemmepi__plain_params &params) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    u32 part = blockIdx.x / p.column_tiles;
+#if GEMMEPI_GROUPED
+    u32 nth = GROUPED_K ? part / p.row_tiles : part;
+    if ((int)nth >= *params.groups.count)
+        return {};
+    gemmepi__group_part of = params.groups.parts[nth];
+    long long row = GROUPED_K ? (long long)(part - nth * p.row_tiles) * TILE : of.first;
+    long long left = GROUPED_K ? p.m - row : of.end - row;
+    return {part, (u32)of.group, row, GROUPED_K ? of.first : 0, GROUPED_K ? of.end - of.first : params.k,
+            left < TILE ? (int)left : TILE};
+#else
+    u32 item = part / p.row_tiles;
+    long long tile_row = (long long)(part - item * p.row_tiles) * TILE;
+    return {part, item, tile_row, 0, params.k, p.m - tile_row < TILE ? (int)(p.m - tile_row) : TILE};
+#endif
+}
+
+#if GEMMEPI_GROUPED
+#define GEMMEPI_INDEX_OF(params, name) params.groups.index_##name
+#define GEMMEPI_ROW_OF_D(params, row)  row_of_d(params.groups, row)
+#else
+#define GEMMEPI_INDEX_OF(params, name) nullptr
+#define GEMMEPI_ROW_OF_D(params, row)  (row)
+#endif
+
 // Blocks: items * row tiles * column tiles.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     gemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params) {
     __shared__ alignas(PIECE) u8 shared[SHARED_BYTES];
     const gemmepi__epilogue_params &p = params.epilogue;
-    u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile
-    u32 item = part / p.row_tiles;
-    long long tile_row = (long long)(part - item * p.row_tiles) * TILE;
-    long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE;
-    int rows = p.m - tile_row < TILE ? (int)(p.m - tile_row) : TILE;
-    int columns = p.n - tile_column < TILE ? (int)(p.n - tile_column) : TILE;
+    const Block_tile tile = tile_of_block(params);
+    u32 part = tile.part, item = tile.item;
+    long long tile_row = tile.row, depth = tile.depth;
+    long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE_COLUMNS;
+    int rows = tile.rows;
+    int columns = p.n - tile_column < TILE_COLUMNS ? (int)(p.n - tile_column) : TILE_COLUMNS;
+    if (GROUPED && rows == 0)
+        return;
     int row = (int)threadIdx.x / WARP % 2 * (TILE / 2), column = (int)threadIdx.x / WARP / 2 * (TILE / 2);
     int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
 
     Accumulated sums[OCTETS][OCTETS][2] = {};
     Total totals[OCTETS][OCTETS][2] = {};
-    Operand<A, GEMMEPI_A_TRANSPOSED, GEMMEPI_A_ALIGNED> a(params.a, item, tile_row);
-    Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED> b(params.b, item, tile_column);
+    Operand<A, GEMMEPI_A_TRANSPOSED, GEMMEPI_A_ALIGNED, false, GATHERS_A> a(
+        params.a, item, {tile_row, tile.first_k, GEMMEPI_INDEX_OF(params, a), 0});
+    Operand<B, !GEMMEPI_B_TRANSPOSED, GEMMEPI_B_ALIGNED, (SPLIT > 1), GATHERS_B> b(
+        params.b, item, {tile_column, tile.first_k, GEMMEPI_INDEX_OF(params, b), p.n});
+#if GEMMEPI_GROUPED
+    Row_scales scales_a = scales_of_rows(params, tile_row + row + eighth, rows - row - eighth);
+    int half = column / TILE_COLUMNS; // a warp's columns are of one
+    Column_scales scales_b = scales_of_columns(params, item, tile_column + column % TILE_COLUMNS + quarter * 2, half);
+#else
     Chunk_scales<GEMMEPI_SCALE_A, 1> scales_a(p.scale_a, item, tile_row + row + eighth, p.m, params.k);
     Chunk_scales<GEMMEPI_SCALE_B, 2> scales_b(p.scale_b, item, tile_column + column + quarter * 2, p.n, params.k);
+#endif
     u8 *now = shared, *next = shared + 2 * OPERAND_BYTES;
-    int k_left = params.k < STEP ? (int)params.k : STEP;
+    int k_left = depth < STEP ? (int)depth : STEP;
     if (FETCHES_AHEAD && k_left > 0)
         fetch(a, b, rows, columns, k_left);
     if (k_left > 0)
         put(a, b, rows, columns, k_left, now);
     __syncthreads();
     int chunk_left = 0;
-    for (long long left = params.k; left > 0; left -= STEP) {
+    for (long long left = depth; left > 0; left -= STEP) {
         k_left = left - STEP < STEP ? (int)(left - STEP) : STEP;
         if (FETCHES_AHEAD && k_left > 0)
             fetch(a, b, rows, columns, k_left);
@@ -406,9 +545,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             int at = (row + i * OCTET + eighth) * RESULT_PITCH + column + j * OCTET + quarter * 2;
             results[at] = finished(sums[i][j][0], totals[i][j][0]);
             results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);
+#if GEMMEPI_GROUPED
+            if (MODE_OF_A == SCALE_OUTER) {
+                results[at] = product(results[at], (Acc)*scales_a.at[i][0]);
+                results[at + 1] = product(results[at + 1], (Acc)*scales_a.at[i][0]);
+            }
+#endif
         }
     __syncthreads();
-    constexpr int width = TILE / RUN, height = THREADS / width;
+    constexpr int width = TILE_COLUMNS / RUN, height = THREADS / width;
     int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;
     int valid = existing(columns - x * RUN);
     long long first = tile_column + x * RUN;
@@ -418,12 +563,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     for (int r = y; r < rows && valid > 0; r += height) {
         Acc v[HALVES][RUN];
         Saved saved;
-        load_saved(p, state, item, tile_row + r, first, valid, saved);
+        long long row_of_result = GEMMEPI_ROW_OF_D(params, tile_row + r);
+        load_saved(p, state, item, row_of_result, first, valid, saved);
 #pragma unroll
-        for (int i = 0; i < RUN; i++)
-            v[0][i] = results[r * RESULT_PITCH + x * RUN + i];
-        epilogue(p, state, load_columns(p, item, first, valid), saved, item, tile_row + r, first, valid, v);
-        store_result(p, state, item, tile_row + r, first, valid, v);
+        for (int i = 0; i < SPLIT * RUN; i++)
+            v[i / RUN][i % RUN] = results[r * RESULT_PITCH + i / RUN * TILE_COLUMNS + x * RUN + i % RUN];
+        epilogue(p, state, load_columns(p, item, first, valid), saved, item, row_of_result, first, valid, v);
+        store_result(p, state, item, row_of_result, first, valid, v);
         if (HAS_BGRAD)
 #pragma unroll
             for (int i = 0; i < RUN; i++)

@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         cluster_meets();
 
     // Launches before this one
-    if (threadIdx.x >= 32) // of the first warp one thread, in produce()
+    if (GROUPED || threadIdx.x >= 32) // of the first warp one thread, in produce()
         after_launches_before();
 
     // Roles

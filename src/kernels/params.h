@@ -53,11 +53,60 @@ typedef struct gemmepi__formula_place {
 
 /* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
 #define GEMMEPI__INSIDE_PLACES 12
-#if !defined(__CUDACC__) || GEMMEPI_FORMULA
+#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
 #define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];
 #else
 #define GEMMEPI__PLACES
 #endif
+
+/* groups.cu: a part of a group, as a kernel takes it: of rows as many as a tile has, or all of k. */
+typedef struct gemmepi__group_part {
+    int group, first, end;    /* first, end: positions */
+    int first_part, parts, _; /* the group's first part, and how many it has */
+} gemmepi__group_part;
+
+/* What kernels have of groups. Those of no grouped product have no such parameters. */
+typedef struct gemmepi__kernel_groups {
+    const int *count; /* of the parts; 0 where ends or indices are wrong */
+    const gemmepi__group_part *parts;
+    const int *index_a, *index_b, *index_d; /* NULL: none */
+    long long rows_a;                       /* that the scales of a have along k */
+    const void *maps;                       /* maps_sm90.cu: of each group's A and B */
+} gemmepi__kernel_groups;
+#if !defined(__CUDACC__) || GEMMEPI_GROUPED
+#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;
+#else
+#define GEMMEPI__GROUPS
+#endif
+
+/* groups.cu: what was wrong with a list of ends or indices; in memory of the host's. */
+typedef struct gemmepi__fault {
+    int is_set, at; /* the first place, */
+    int value, beside; /* what it says, and, of ends, what the end before it does, else what it must be less than */
+} gemmepi__fault;
+enum { GEMMEPI__FAULT_ENDS, GEMMEPI__FAULT_A, GEMMEPI__FAULT_B, GEMMEPI__FAULT_D, GEMMEPI__FAULTS };
+
+#define GEMMEPI__MOST_GROUPS 4096
+
+typedef struct gemmepi__groups_params {
+    const int *ends;
+    const int *indices[3]; /* of A, B and D; NULL: none */
+    int limits[3];         /* what an index is less than */
+    int groups, positions; /* positions: at most */
+    int tile;              /* rows of a part; 0: a group is one */
+    int *count;
+    gemmepi__group_part *parts;
+    gemmepi__fault *faults;
+} gemmepi__groups_params;
+
+/* groups.cu: rows gathered, in units of 16 bytes */
+typedef struct gemmepi__gather_params {
+    const void *from;
+    void *to;
+    const int *index, *ends, *count;
+    long long ld, to_ld; /* in units */
+    int groups, units;   /* units: of a row */
+} gemmepi__gather_params;
 
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gemmepi__pass_params {
@@ -76,6 +125,7 @@ typedef struct gemmepi__plain_params {
     long long k;
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
     GEMMEPI__PLACES
+    GEMMEPI__GROUPS
 } gemmepi__plain_params;
 
 /* found_scales.cu: D = x / scale, the scale of each row, or of each 128 columns of it, made of its amax. scale_stride: from one item's. */
@@ -120,6 +170,14 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
+/* maps_sm90.cu: a and b as they lie, for all groups */
+typedef struct gemmepi__maps_params {
+    gemmepi__tensor_map a, b;
+    void *maps;
+    const int *count;
+    const gemmepi__group_part *parts;
+} gemmepi__maps_params;
+
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__sm90_params {
     gemmepi__tensor_map a, b;
@@ -136,6 +194,7 @@ typedef struct gemmepi__sm90_params {
     int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
     GEMMEPI__PLACES
+    GEMMEPI__GROUPS
 } gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */

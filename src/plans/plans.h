@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_PLANS_PLANS_H
 #define GEMMEPI_PLANS_PLANS_H
 
+#include "../grouped/explain.h"
 #include "../product/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "../linear/explain.h"
@@ -17,6 +18,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
     if (gemmepi__came_by_fork(plan->context))
         return GEMMEPI_INVALID_ARGUMENT;
+    if (plan->kind == GEMMEPI_PLAN_GROUPED)
+        return gemmepi__prepare_grouped((const gemmepi__grouped_plan *)plan, stream);
 #ifndef GEMMEPI_NO_ELEMENTWISE
     if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
         return gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)plan, stream);
@@ -37,6 +40,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
+    else if (plan->kind == GEMMEPI_PLAN_GROUPED)
+        gemmepi__grouped_info((const gemmepi__grouped_plan *)plan, details);
 #ifndef GEMMEPI_NO_ELEMENTWISE
     else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
         gemmepi__elementwise_info((const gemmepi__elementwise_plan *)plan, details);
@@ -54,6 +59,8 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
         return 0;
     if (plan->kind == GEMMEPI_PLAN_MATMUL)
         gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);
+    else if (plan->kind == GEMMEPI_PLAN_GROUPED)
+        gemmepi__explain_grouped(&out, (const gemmepi__grouped_plan *)plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
     else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
         gemmepi__explain_elementwise(&out, (const gemmepi__elementwise_plan *)plan);

@@ -11,6 +11,7 @@ typedef struct gemmepi__arguments {
     double alpha, beta;                     /* 1 and 0 where they lie on the device */
     const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
     int uses_c;
+    gemmepi__kernel_groups groups; /* of a grouped product, else undefined */
 #ifndef GEMMEPI_NO_FORMULA
     const struct gemmepi__kept_formula *inside; /* the formula of a kernel's epilogue, NULL: it has none */
     void *const *operands; /* of a formula; set by gemmepi__take_formula_arguments, else undefined */
@@ -369,10 +370,10 @@ static gemmepi_status gemmepi__check_arguments(const gemmepi__problem *problem,
     return status;
 }
 
-/* args -> arguments, or the sentence that says what is wrong with them. */
-static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
-                                              const gemmepi_matmul_args *args,
-                                              gemmepi__arguments *arguments) {
+/* args -> arguments, or the sentence that says what is wrong with them. row_factor: of a problem that has it, else NULL. */
+static gemmepi_status gemmepi__take_arguments_with(const gemmepi__problem *problem,
+                                                   const gemmepi_matmul_args *args, const float *row_factor,
+                                                   gemmepi__arguments *arguments) {
     int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
     gemmepi_status status = gemmepi__check_c(problem, args);
     if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
@@ -383,6 +384,7 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
     if (status)
         return status;
     gemmepi__take_pointers(problem, args, arguments->pointers);
+    memcpy(&arguments->pointers[GEMMEPI__ROW_FACTOR], &row_factor, sizeof row_factor);
 #ifndef GEMMEPI_NO_FORMULA
     arguments->inside = NULL;
 #endif
@@ -399,6 +401,12 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
         arguments->pointers[GEMMEPI__C] = args->d;
     }
     return gemmepi__check_arguments(problem, arguments);
+}
+
+static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem,
+                                              const gemmepi_matmul_args *args,
+                                              gemmepi__arguments *arguments) {
+    return gemmepi__take_arguments_with(problem, args, NULL, arguments);
 }
 
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned

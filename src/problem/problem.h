@@ -64,6 +64,14 @@ static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
 #define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
 static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
+/* Of a grouped product, whose groups are the items of its batch: see problem/grouped.h. */
+typedef struct gemmepi__grouping {
+    int32_t groups;   /* 0: it is none */
+    int32_t is_of_k;  /* groups are of k, else of rows */
+    int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
+    int32_t scattered;
+} gemmepi__grouping;
+
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
     int64_t m, n, k, batch;
@@ -81,6 +89,7 @@ typedef struct gemmepi__problem {
     int32_t outputs;                /* how many of them are written */
     int32_t found_scale;  /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
     int32_t amax_history; /* with TENSOR: of how many runs there is amax */
+    gemmepi__grouping grouping;
     struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
     gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;

@@ -266,15 +266,20 @@ static gemmepi_status gemmepi__run_found_on_host(const gemmepi__matmul_plan *pla
     return status;
 }
 
-static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+/* Scalars that lie on the device, which is the host. */
+static void gemmepi__fetch_scalars(const gemmepi__problem *problem, gemmepi__arguments *arguments) {
     if (arguments->device_alpha)
         memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
     if (arguments->device_beta)
         memcpy(&arguments->beta, arguments->device_beta, sizeof(double));
-    if (plan->problem.accumulator == GEMMEPI_I32) {
+    if (problem->accumulator == GEMMEPI_I32) {
         arguments->alpha = rint(arguments->alpha);
         arguments->beta = rint(arguments->beta);
     }
+}
+
+static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+    gemmepi__fetch_scalars(&plan->problem, arguments);
     if (plan->problem.found_scale && !gemmepi__is_empty(&plan->problem))
         return gemmepi__run_found_on_host(plan, arguments);
     return gemmepi__run_problem_on_host(&plan->problem, arguments, &plan->base.context->allocator);

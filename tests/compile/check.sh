@@ -15,9 +15,10 @@ rooms_below() {
     host) echo api base numbers formula kernels problem host ;;
     elementwise) echo api base numbers formula problem cuda device host kernels elementwise ;;
     product) echo api base numbers formula problem cuda device host kernels elementwise product ;;
+    grouped) echo api base numbers formula problem cuda device host kernels elementwise product grouped ;;
     linear) echo api base numbers formula problem cuda device host kernels elementwise product linear ;;
-    plans) echo api base numbers formula problem cuda device host kernels elementwise product linear plans ;;
-    ahead) echo api base numbers formula problem cuda device host kernels elementwise product linear plans ahead ;;
+    plans) echo api base numbers formula problem cuda device host kernels elementwise product grouped linear plans ;;
+    ahead) echo api base numbers formula problem cuda device host kernels elementwise product grouped linear plans ahead ;;
     kernels) echo kernels ;;
     esac
 }

@@ -208,6 +208,10 @@ static table make_table() {
     t["barrier.cluster.wait.aligned"] =
         t["barrier.cluster.wait.acquire.aligned"] = {"", cluster_wait, POLLED_TOGETHER};
     t["mapa.shared::cluster.u32"] = {"444", map_address};
+    t["fence.proxy.tensormap::generic.release.gpu"] = {"", nothing};
+    t["fence.proxy.tensormap::generic.acquire.gpu"] = {"__", nothing};
+    t["tensormap.replace.tile.global_dim.global.b1024.b32"] = {"an4", replace_extent};
+    t["membar.sys"] = {"", nothing}; // what the host reads, it reads when the kernel is done
     t["fence.mbarrier_init.release.cluster"] = {"", nothing};
     t["fence.proxy.async.shared::cta"] = {"", fence_proxy};
 

@@ -218,6 +218,13 @@ EXPORTED int cuMemAlloc_v2(gemmepi__cu_deviceptr *pointer, size_t size) {
 EXPORTED int cuMemFree_v2(gemmepi__cu_deviceptr pointer) {
     return device.release(pointer) ? GEMMEPI__CUDA_SUCCESS : refuse("memory that is not allocated is freed");
 }
+EXPORTED int cuMemHostAlloc(void **pointer, size_t size, unsigned) {
+    *pointer = (void *)device.allocate(size);
+    return *pointer ? GEMMEPI__CUDA_SUCCESS : GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+}
+EXPORTED int cuMemFreeHost(void *pointer) {
+    return cuMemFree_v2((gemmepi__cu_deviceptr)pointer);
+}
 static bool has(gemmepi__cu_deviceptr from, size_t size) {
     return size == 0 || device.find(from, size);
 }

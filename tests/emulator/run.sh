@@ -47,6 +47,7 @@ TEST_SHARE=99 80 products/formula
 80 gpu/invariant small
 TEST_SHARE=30 90 products/found_scales
 TEST_SHARE=90 80 products/found_scales
+90 products/grouped
 90 products/fuzz 24 1
 90 products/composed 24 1
 90 linear/fuzz 10 1

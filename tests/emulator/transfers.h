@@ -152,13 +152,28 @@ static inline u32 swizzled(u32 address) {
 static inline tensor_map tensor_map_at(warp &w, u64 address) {
     const launch &about = *w.in->in->of;
     tensor_map map;
-    if (address < (u64)about.parameters_at ||
-        address + 128 > (u64)about.parameters_at + w.runs->parameter_bytes || address % 64)
+    bool is_parameter = address >= (u64)about.parameters_at &&
+                        address + 128 <= (u64)about.parameters_at + w.runs->parameter_bytes;
+    if (address % 64)
         fail("no tensor map lies at %llx", (unsigned long long)address);
-    memcpy(&map, (const void *)address, sizeof map);
+    memcpy(&map, is_parameter ? (const void *)address : device_at(&w.last_block, address, 128, 64),
+           sizeof map);
     if (map.mark != tensor_map::MARK)
         fail("what lies at %llx is no tensor map", (unsigned long long)address);
     return map;
+}
+
+// map, number of the axis, extent: in device memory
+static void replace_extent(warp &w, const op &o, u32 lanes) {
+    for_lanes(lanes, [&](u32 lane) {
+        u8 *at = device_at(&w.last_block, w.at<u64>(o.x[0])[lane] + (u64)o.offset, 128, 128);
+        tensor_map map;
+        memcpy(&map, at, sizeof map);
+        if (map.mark != tensor_map::MARK || o.numbers[0] >= map.rank)
+            fail("an extent of what is no tensor map is replaced");
+        map.extents[o.numbers[0]] = w.at<u32>(o.x[1])[lane];
+        memcpy(at, &map, sizeof map);
+    });
 }
 
 // For each line of the box: f(where it is in the box, the address of its first element; how many elements of it the tensor

@@ -269,6 +269,22 @@ FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
     count(&gpu.device_blocks, -1);
     return broken("cuMemFree_v2");
 }
+FAKE(cuMemHostAlloc)(void **pointer, size_t size, unsigned flags) {
+    (void)flags;
+    needs_context();
+    BREAKS("cuMemHostAlloc");
+    *pointer = malloc(size);
+    if (!*pointer)
+        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+    count(&gpu.device_blocks, 1);
+    return 0;
+}
+FAKE(cuMemFreeHost)(void *pointer) {
+    needs_context();
+    free(pointer);
+    count(&gpu.device_blocks, -1);
+    return broken("cuMemFreeHost");
+}
 FAKE(cuMemcpyHtoDAsync_v2)
 (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
     (void)stream;
@@ -782,6 +798,8 @@ static const struct {
     IS_FAKED(cuCtxSynchronize),
     IS_FAKED(cuMemAlloc_v2),
     IS_FAKED(cuMemFree_v2),
+    IS_FAKED(cuMemHostAlloc),
+    IS_FAKED(cuMemFreeHost),
     IS_FAKED(cuMemcpyHtoDAsync_v2),
     IS_FAKED(cuMemcpyDtoHAsync_v2),
     IS_FAKED(cuMemsetD8Async),

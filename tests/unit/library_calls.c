@@ -22,6 +22,9 @@ typedef struct work {
     gemmepi_elementwise_desc elementwise;
     gemmepi_elementwise_args elementwise_args;
     gemmepi_plan *elementwise_plan;
+    gemmepi_grouped_desc grouped;
+    gemmepi_grouped_args grouped_args;
+    gemmepi_plan *grouped_plan;
 } work;
 
 typedef gemmepi_status (*step)(work *w);
@@ -43,6 +46,7 @@ static const char *const harmless[] = {
     "cuCtxPopCurrent_v2",                   /* an earlier error, which the next call reports */
     "cuCtxGetDevice",                       /* the first device is taken                     */
     "cuMemFree_v2",                         /* of what is no longer needed                   */
+    "cuMemFreeHost",                        /* likewise                                      */
     "cuModuleUnload",                       /* likewise                                      */
     "cuGraphDestroy",                       /* likewise                                      */
     "cuGraphExecDestroy",                   /* likewise                                      */
@@ -168,6 +172,7 @@ static int run_program(const program *p, long fails_at, int code) {
     gemmepi_plan_destroy(w.plan);
     gemmepi_plan_destroy(w.layer_plan);
     gemmepi_plan_destroy(w.elementwise_plan);
+    gemmepi_plan_destroy(w.grouped_plan);
     gpu.failed_call = NULL;
     if (w.context && w.block)
         gemmepi_free(w.context, w.block);
@@ -292,6 +297,30 @@ static gemmepi_status tell_layer(work *w) {
     gemmepi_plan_explain(w->layer_plan, text, sizeof text);
     return gemmepi_plan_info(w->layer_plan, &details);
 }
+static gemmepi_status grouped_at_once(work *w) {
+    return gemmepi_grouped(w->context, &w->grouped, &w->grouped_args, NULL);
+}
+static gemmepi_status plan_grouped(work *w) {
+    return gemmepi_plan_grouped(w->context, &w->grouped, &w->grouped_plan);
+}
+static gemmepi_status prepare_grouped(work *w) {
+    return gemmepi_plan_prepare(w->grouped_plan, w->stream);
+}
+static gemmepi_status run_grouped(work *w) {
+    return gemmepi_run_grouped(w->grouped_plan, &w->grouped_args, w->stream);
+}
+static gemmepi_status run_grouped_with_alpha(work *w) {
+    static const double two = 2;
+    gemmepi_grouped_args args = w->grouped_args;
+    args.product.alpha = &two;
+    return gemmepi_run_grouped(w->grouped_plan, &args, w->stream);
+}
+static gemmepi_status tell_grouped(work *w) {
+    gemmepi_plan_details details;
+    char text[64];
+    gemmepi_plan_explain(w->grouped_plan, text, sizeof text);
+    return gemmepi_plan_info(w->grouped_plan, &details);
+}
 static gemmepi_status layer_ahead(work *w) {
     gemmepi_any_desc problems[2];
     memset(problems, 0, sizeof problems);
@@ -406,6 +435,23 @@ static void with_alpha(work *w) {
 static void refused_when_run(work *w) {
     a_product(w, GEMMEPI_BF16, GEMMEPI_RELU);
     gpu.refuses_epilogues = 1;
+}
+
+static void some_groups(work *w) {
+    w->grouped.product.m = w->grouped.product.n = w->grouped.product.k = EDGE;
+    w->grouped.product.a.dtype = GEMMEPI_BF16;
+    w->grouped.groups = 4;
+    w->grouped.gather_a = EDGE;
+    w->grouped_args.product.a = memory[0];
+    w->grouped_args.product.b = memory[1];
+    w->grouped_args.product.d = memory[2];
+    w->grouped_args.ends = (const int32_t *)memory[3];
+    w->grouped_args.index_a = (const int32_t *)memory[4];
+}
+static void groups_of_k(work *w) {
+    some_groups(w);
+    w->grouped.grouping = GEMMEPI_GROUPS_OF_K;
+    w->grouped.product.a.transposed = 1;
 }
 
 static void a_layer(work *w) {
@@ -561,6 +607,30 @@ static void each_call_of_a_layer_may_fail(void) {
     EACH_CALL_FAILS_ONCE(programs);
 }
 
+static void each_call_of_a_grouped_product_may_fail(void) {
+    static const program programs[] = {
+        {"rows",
+         0,
+         90,
+         some_groups,
+         {create, grouped_at_once, create_stream, plan_grouped, prepare_grouped, run_grouped,
+          run_grouped_with_alpha, tell_grouped, destroy_stream}},
+        {"of k",
+         0,
+         90,
+         groups_of_k,
+         {create, grouped_at_once, create_stream, plan_grouped, prepare_grouped, run_grouped, tell_grouped,
+          destroy_stream}},
+        {"by plain",
+         ONLY(PLAIN),
+         0,
+         some_groups,
+         {create, grouped_at_once, create_stream, plan_grouped, prepare_grouped, run_grouped, tell_grouped,
+          destroy_stream}},
+    };
+    EACH_CALL_FAILS_ONCE(programs);
+}
+
 #define ELEMENTWISE_STEPS                                                                                   \
     {                                                                                                       \
         create, elementwise_at_once, create_stream, plan_elementwise, prepare_elementwise, run_elementwise, \
@@ -597,6 +667,7 @@ int main(void) {
     RUN(each_call_of_a_kernel_of_ours_may_fail);
     RUN(each_call_may_fail_after_a_refusal_of_cublaslt);
     RUN(each_call_of_a_layer_may_fail);
+    RUN(each_call_of_a_grouped_product_may_fail);
     RUN(each_call_of_an_elementwise_operation_may_fail);
     RUN(each_call_of_work_ahead_may_fail);
     return test_finish();

@@ -22,9 +22,11 @@
 /* written down by hand from the #include lines of src/kernels/ */
 static const char *const families[][MAX_INCLUDED] = {
     {"pass.cu", EPILOGUE},
-    {"gemm_plain.cu", EPILOGUE},
+    {"gemm_plain.cu", EPILOGUE, "groups.cuh"},
     {"gemm_sm80.cu", EPILOGUE},
-    {"gemm_sm90.cu", EPILOGUE, SM90},
+    {"gemm_sm90.cu", EPILOGUE, SM90, "groups.cuh"},
+                                                     {"groups.cu", "types.cuh", "params.h"},
+                                                     {"maps_sm90.cu", "types.cuh", "params.h"},
     {"gemm_small.cu", EPILOGUE},
     {"gemm_weights.cu", EPILOGUE},
                                                      {"elementwise.cu", OPERATIONS},

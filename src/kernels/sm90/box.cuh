@@ -66,7 +66,11 @@ __device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, con
     int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
     if ((BACKWARD || FINDS) && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
         asm volatile("" : "+r"(at), "+r"(column));
-    return {half, g, at, column, at < (int)params.epilogue.m ? columns_left(params, box.tile, group) : 0};
+    int valid = at < end_of_rows(params, box.tile) ? columns_left(params, box.tile, group) : 0;
+#if GEMMEPI_SCATTERED
+    at = valid > 0 ? (int)row_of_d(params.groups, at) : 0;
+#endif
+    return {half, g, at, column, valid};
 }
 
 // What BACKWARD reads there.
@@ -145,7 +149,7 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
     store_kept_states(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP, BOX_GROUPS);
 #endif
     if (HAS_OUTPUTS)
-        end_outputs(params, finisher.buffers, box.tile.n * TILE_COLUMNS + box.group * GROUP, box.row, box.tile.item);
+        end_outputs(params, finisher.buffers, box.tile.n * TILE_COLUMNS + box.group * GROUP, box.row, box.tile);
     finisher.buffers.taken++;
 }
 

@@ -54,6 +54,7 @@ template <int Halves> __device__ inline Box_place place_of_box(const gemmepi__ep
 __device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Buffers &buffers, const Tile &tile, int row, int group) {
     if (INPUTS == 0)
         return;
+    u32 item = GROUPED_ROWS ? 0 : tile.item; // of what is one matrix for all groups
     __syncwarp();
     if (is_elected()) {
         u32 buffer = buffers.asked % 2, full = buffers.full + buffer * 8;
@@ -62,11 +63,10 @@ __device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Buffers &bu
         barrier_expect(full, INPUTS * BOX_BYTES);
 #pragma unroll
         for (int half = 0; half < INPUT_AUX; half++)
-            load_input(p.aux, to + half * BOX_BYTES, full, place_of_box<HALVES_SAVED>(p.epilogue, column, half), row, tile.item);
+            load_input(p.aux, to + half * BOX_BYTES, full, place_of_box<HALVES_SAVED>(p.epilogue, column, half), row, item);
 #pragma unroll
         for (int half = 0; half < INPUTS - INPUT_AUX; half++)
-            load_input(p.residual, to + (INPUT_AUX + half) * BOX_BYTES, full, place_of_box<HALVES_OUT>(p.epilogue, column, half), row,
-                       tile.item);
+            load_input(p.residual, to + (INPUT_AUX + half) * BOX_BYTES, full, place_of_box<HALVES_OUT>(p.epilogue, column, half), row, item);
     }
     buffers.asked++;
 }
@@ -96,7 +96,49 @@ __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemm
     }
 }
 
-__device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, int item) {
+#if GEMMEPI_GROUPED == 1
+// Of a box whose rows go anywhere, or are not all the group's: those that are, in units of 16 bytes.
+template <class T>
+__device__ inline void store_rows(const gemmepi__sm90_params &p, const gemmepi__kernel_matrix &x, u32 from, int column, int half, int row,
+                                  int end) {
+    constexpr int of_unit = 16 / sizeof(T);
+    int unit = threadIdx.x % 8, line = threadIdx.x % 32 / 8, first = column + unit * of_unit;
+#pragma unroll
+    for (int i = 0; i < 4; i++, line += 4) {
+        uint4 bits;
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                     : "r"(from + line * LINE + ((unit ^ line % 8) << 4))
+                     : "memory");
+        if (row + line < end && first < (int)p.epilogue.n)
+            *reinterpret_cast<uint4 *>((T *)x.data + offset(x, 0, row_of_d(p.groups, row + line), first + half * p.epilogue.n)) = bits;
+    }
+}
+__device__ inline void store_rows_of_box(const gemmepi__sm90_params &p, u32 from, int column, int row, int end) {
+    static_assert(!COPIES_D && !COPIES_AUX && !IN_GROUPS, "units of 16 bytes are whole");
+#pragma unroll
+    for (int half = 0; half < OUTPUT_D; half++)
+        store_rows<GEMMEPI_D_TYPE>(p, p.epilogue.d, from + half * BOX_BYTES, column, half, row, end);
+    if constexpr (STAGES_AUX)
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            store_rows<GEMMEPI_AUX_TYPE>(p, p.epilogue.aux, from + (half + OUTPUT_D) * BOX_BYTES, column, half, row, end);
+}
+#endif
+
+__device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, const Tile &tile) {
+    int item = (int)tile.item;
+#if GEMMEPI_GROUPED == 1
+    if (SCATTERED || row + 16 > end_of_rows(p, tile)) {
+        __syncwarp();
+        store_rows_of_box(p, outputs_of_box(buffers), column, row, end_of_rows(p, tile));
+        if (is_elected())
+            commit_stores(); // of none, as boxes are counted
+        buffers.turn = buffers.turn + 1 == OUTPUT_BUFFERS ? 0 : buffers.turn + 1;
+        return;
+    }
+    item = 0; // D is one for all groups
+#endif
     constexpr int moved_d = COPIES_D ? 0 : OUTPUT_D, moved_aux = COPIES_AUX ? 0 : OUTPUTS - OUTPUT_D;
     u32 from = buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES;
     if (moved_d || moved_aux)

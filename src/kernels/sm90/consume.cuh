@@ -68,8 +68,10 @@ __device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finis
 __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
     // This warpgroup; by a shuffle, for the compiler to see that all of a warp have the same
     u32 which = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
-    u32 tiles = PARTS > 1 ? 1 : (p.tiles - work.first + work.step - 1) / work.step;
-    int blocks = blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
+    u32 all = count_tiles(p), tiles = PARTS > 1 ? 1 : (all - work.first + work.step - 1) / work.step;
+    if (GROUPED && work.first >= all) // a grid is as large as the groups may make it
+        return;
+    int blocks = GROUPED_K ? 0 : blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
     Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank), 0};
     Epilogue_state state;
     Buffers buffers = buffers_of(shared);
@@ -91,7 +93,9 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         float sums[STRIPS][TILE_N / 2];
         Of_columns columns[BOX_GROUPS];
         begin_sums(sums);
-        int row = tile.m * TILE_M + first_strip * 64 + (int)(thread / 32) * 16;
+        if (GROUPED_K)
+            mine.blocks = blocks_of_tile(p, tile, work.rank);
+        int row = first_row(tile) + first_strip * 64 + (int)(thread / 32) * 16;
         Masks masks;
         if (PARTS == 1) {
             ask_for_inputs(p, buffers, tile, row, 0);

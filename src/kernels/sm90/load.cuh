@@ -7,6 +7,7 @@
 
 // Lines of a matrix beyond its end are slow to ask TMA for. So boxes that reach beyond m or n are of a map of their own, with as many
 // lines as there are, and those that begin there are not loaded. Where a box's 64 elements along m or n lie side by side it is whole.
+// Of a group's last rows A's boxes are whole, with rows of the next group.
 constexpr bool TAILS = GEMMEPI_TAILS;
 constexpr int A_LINES = TILE_M / CLUSTER_N, B_LINES = TILE_N / CLUSTER_M; // of this block's share, of B where B_ROWS
 constexpr int B_MOST = B_LINES > SPAN ? SPAN : B_LINES, B_BOX = IN_GROUPS && SPANS > 1 && HALF_GROUP % B_MOST ? 64 : B_MOST;
@@ -17,7 +18,7 @@ template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
     return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;
 }
 __device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &tile) {
-    u32 a = TAILS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
+    u32 a = TAILS && !GROUPED_ROWS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
     u32 b = TAILS ? SPANS * tail_bytes<B_ROWS>(span_left(p, tile), SPAN) : B_BYTES;
     return a + b;
 }
@@ -46,31 +47,48 @@ __device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi_
         load_box<Multicast>(tail, to, barrier, x, y, item, mask);
 }
 
+// The maps of a tile's operands, 0 A and 1 B: of a group of k its own.
+template <int Operand> __device__ inline const gemmepi__tensor_map &map_of(const gemmepi__sm90_params &p, const Tile &tile) {
+#if GEMMEPI_GROUPED == 2
+    return ((const gemmepi__tensor_map *)p.groups.maps)[tile.item * 2 + Operand];
+#else
+    return Operand ? p.b : p.a;
+#endif
+}
+__device__ inline void take_maps(const gemmepi__sm90_params &p, const Tile &tile) {
+#if GEMMEPI_GROUPED == 2
+    acquire_map(map_of<0>(p, tile));
+    acquire_map(map_of<1>(p, tile));
+#endif
+}
+
 // m: the first row of this block's share
-__device__ inline void load_a(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, int m, int item) {
+__device__ inline void load_a(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int m, int item) {
+    const gemmepi__tensor_map &map = map_of<0>(p, tile);
     if (A_ROWS) {
-        load_lines<A_LINES, (CLUSTER_N > 1)>(p.a, p.a_tail, step.rows_left, step.a, step.full, step.k, m, item, with.of_a);
+        load_lines<A_LINES, (CLUSTER_N > 1)>(map, p.a_tail, step.rows_left, step.a, step.full, step.k, m, item, with.of_a);
     } else {
 #pragma unroll
         for (int i = 0; i < A_LINES; i += 64)
             if (!TAILS || i < step.rows_left)
-                load_box<(CLUSTER_N > 1)>(p.a, step.a + i * LINE, step.full, m + i, step.k, item, with.of_a);
+                load_box<(CLUSTER_N > 1)>(map, step.a + i * LINE, step.full, m + i, step.k, item, with.of_a);
     }
 }
 
 __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int item) {
+    const gemmepi__tensor_map &map = map_of<1>(p, tile);
     if (B_ROWS) {
 #pragma unroll
         for (int i = 0; i < B_LINES; i += B_BOX) {
             int line = (int)with.row * B_LINES + i;
-            load_lines<B_BOX, (CLUSTER_M > 1)>(p.b, p.b_tail, step.columns_left - line % SPAN, step.b + line * LINE,
+            load_lines<B_BOX, (CLUSTER_M > 1)>(map, p.b_tail, step.columns_left - line % SPAN, step.b + line * LINE,
                                              step.full, step.k, column_of(p, tile, line), item, with.of_b);
         }
     } else {
 #pragma unroll
         for (int i = 0; i < TILE_N; i += 64) // by turns: their number may be odd
             if ((i / 64 + step.block) % CLUSTER_M == (int)with.row && (!TAILS || i % SPAN < step.columns_left))
-                load_box<(CLUSTER_M > 1)>(p.b, step.b + i * LINE, step.full, column_of(p, tile, i), step.k, item, with.of_b);
+                load_box<(CLUSTER_M > 1)>(map, step.b + i * LINE, step.full, column_of(p, tile, i), step.k, item, with.of_b);
     }
 }
 
@@ -85,26 +103,27 @@ __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shar
         of_b |= (u16)(1 << (column * CLUSTER_M + i));
     const Sharers with = {row, column, of_a, of_b};
     Pipeline pipeline = Pipeline::of_loader(shared);
-    for (u32 t = work.first; t < p.tiles; t += work.step) {
+    for (u32 t = work.first; t < count_tiles(p); t += work.step) {
         Tile tile = tile_of(p, t, work.rank);
         asm volatile("" : "+r"(tile.m), "+r"(tile.n), "+r"(tile.item)); // now, not where it is used
         if (t == work.first)
             after_launches_before(); // no sooner: most of the instructions up to the first load have come by now
-        int m = tile.m * TILE_M + (int)with.column * A_LINES;
+        int m = first_row(tile) + (int)with.column * A_LINES;
         int a_item = p.a_items ? (int)tile.item : 0, b_item = p.b_items ? (int)tile.item : 0;
-        for (int block = begin_of_k(p, work.rank); block < end_of_k(p, work.rank); block++) {
+        take_maps(p, tile);
+        for (int block = begin_of_k(p, work.rank); block < (GROUPED_K ? blocks_of_tile(p, tile, work.rank) : end_of_k(p, work.rank)); block++) {
             if (TAILS) // what follows from them is computed anew, as to keep it takes registers
                 asm volatile("" : "+r"(m), "+r"(tile.m), "+r"(tile.n));
             Step step = {block,
-                         block * TILE_K,
-                         (int)p.epilogue.m - m,
+                         first_k(tile) + block * TILE_K,
+                         GROUPED_ROWS ? TILE_M : (int)p.epilogue.m - m,
                          span_left(p, tile),
                          shared.full(pipeline.stage),
                          shared.a(pipeline.stage) + with.column * A_LINES * LINE,
                          shared.b(pipeline.stage)};
             pipeline.wait_empty();
             barrier_expect(step.full, stage_bytes(p, tile));
-            load_a(p, step, with, m, a_item);
+            load_a(p, step, with, tile, m, a_item);
             load_b(p, step, with, tile, b_item);
             pipeline.advance();
         }

@@ -3,6 +3,7 @@
 
 #define GEMMEPI_SPREAD 1 // the epilogue finds sums as wgmma leaves them
 #include "epilogue.cuh"
+#include "groups.cuh"
 
 // >>the host's choices
 

@@ -108,6 +108,10 @@ __device__ inline void load_input(const gemmepi__tensor_map &map, u32 to, u32 ba
                  "l"(&map), "r"(barrier), "r"(at.column), "r"(row), "r"(at.half), "r"(item)
                  : "memory");
 }
+// What a kernel before this one has made of a map is seen by TMA.
+__device__ inline void acquire_map(const gemmepi__tensor_map &map) {
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(&map) : "memory");
+}
 // A box of results.
 __device__ inline void store_output(const gemmepi__tensor_map &map, u32 from, Box_place at, int row, int item) {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),

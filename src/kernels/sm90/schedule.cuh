@@ -5,7 +5,40 @@
 struct Tile {
     int m, n; // in tiles
     u32 item;
+#if GEMMEPI_GROUPED
+    int first, end; // of the item's group: rows, or steps of k
+#endif
 };
+
+// >>grouped products: tiles are parts of groups, times columns; or a group is an item, with its own part of k
+
+#if GEMMEPI_GROUPED == 1
+__device__ inline int first_row(const Tile &tile) {
+    return tile.first;
+}
+__device__ inline int end_of_rows(const gemmepi__sm90_params &p, const Tile &tile) {
+    return tile.end;
+}
+__device__ inline u32 count_tiles(const gemmepi__sm90_params &p) {
+    return (u32)*p.groups.count * p.cluster_columns;
+}
+#else
+__device__ inline int first_row(const Tile &tile) {
+    return tile.m * TILE_M;
+}
+__device__ inline int end_of_rows(const gemmepi__sm90_params &p, const Tile &tile) {
+    return (int)p.epilogue.m;
+}
+__device__ inline u32 count_tiles(const gemmepi__sm90_params &p) {
+#if GEMMEPI_GROUPED == 2
+    return *p.groups.count ? p.tiles : 0;
+#else
+    return p.tiles;
+#endif
+}
+#endif
+
+// >>which tile
 
 // A block's: every `step`-th tile of its cluster from the first on, of which it takes the one of its rank.
 struct Work {
@@ -22,12 +55,26 @@ __device__ inline u32 first_tile() {
 // The block's tile of its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a time reads few rows
 // of A and few columns of B.
 __device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
-    u32 of_item = p.cluster_rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
+#if GEMMEPI_GROUPED == 1 // bands are of one group, whose B its rows share
+    const gemmepi__group_part any = p.groups.parts[t / p.cluster_columns];
+    u32 rows = (u32)any.parts, rest = t - (u32)any.first_part * p.cluster_columns;
+#else
+    u32 rows = p.cluster_rows, of_item = rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
+#endif
     u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
-    u32 height = p.cluster_rows - first < p.band ? p.cluster_rows - first : p.band, within = rest - band * of_band;
+    u32 height = rows - first < p.band ? rows - first : p.band, within = rest - band * of_band;
     u32 column = within / height, row = first + within - column * height;
     u32 place = PARTS > 1 ? 0 : rank;
+#if GEMMEPI_GROUPED == 2
+    const gemmepi__group_part of_k = p.groups.parts[item];
+    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item, of_k.first, of_k.end};
+#elif GEMMEPI_GROUPED == 1
+    static_assert(CLUSTER_M == 1 && PARTS == 1, "a cluster's tiles have the same rows");
+    const gemmepi__group_part part = p.groups.parts[any.first_part + row];
+    return {(int)row, (int)(column * CLUSTER_N + place), (u32)part.group, part.first, part.end};
+#else
     return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};
+#endif
 }
 
 // This block's.
@@ -45,6 +92,24 @@ __device__ inline int end_of_k(const gemmepi__sm90_params &p, u32 part) {
 __device__ inline int blocks_of_k(const gemmepi__sm90_params &p, u32 part) {
     return end_of_k(p, part) - begin_of_k(p, part);
 }
+
+// Those of a tile, and its first step of k. Of an empty group one of zeros, as there is one at least.
+#if GEMMEPI_GROUPED == 2
+static_assert(!PING_PONG && PARTS == 1, "warpgroups go through the stages of their own tiles alone");
+__device__ inline int blocks_of_tile(const gemmepi__sm90_params &p, const Tile &tile, u32 rank) {
+    return tile.end > tile.first ? (tile.end - tile.first + TILE_K - 1) / TILE_K : 1;
+}
+__device__ inline int first_k(const Tile &tile) {
+    return tile.end > tile.first ? tile.first : tile.end > 0 ? tile.end : 1;
+}
+#else
+__device__ inline int blocks_of_tile(const gemmepi__sm90_params &p, const Tile &tile, u32 rank) {
+    return blocks_of_k(p, rank);
+}
+__device__ inline int first_k(const Tile &tile) {
+    return 0;
+}
+#endif
 
 // The column of op(B) that is line `line` of the tile.
 __device__ inline int column_of(const gemmepi__sm90_params &p, const Tile &tile, int line) {

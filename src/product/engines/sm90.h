@@ -231,6 +231,8 @@ static int gemmepi__sm90_moved(const gemmepi__problem *problem) {
 /* What it loads for the epilogue, likewise; the mask without TMA. */
 static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
     int loaded = 0, bits = gemmepi__box_bits(problem);
+    if (problem->grouping.scattered) /* rows of a box lie anywhere */
+        return 0;
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
         loaded |= 4;
     if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
@@ -306,8 +308,9 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
-    return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
-                             !problem->views[GEMMEPI__A].transposed) ||
+    return (!gemmepi__has_groups_of_rows(problem) &&
+            gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+                              !problem->views[GEMMEPI__A].transposed)) ||
            gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -374,6 +377,10 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
     *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
     *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
                                   (int64_t)shape->tile_n / halves * shape->cluster_n);
+    if (gemmepi__has_groups_of_rows(problem)) {
+        *rows = gemmepi__most_parts(problem, shape->tile_m);
+        return gemmepi__offset(*rows, *columns, 0);
+    }
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -389,7 +396,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
     sm90->loaded = gemmepi__sm90_loaded(problem);
     sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
     sm90->tails = gemmepi__sm90_tails(problem, shape);
-    if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
+    if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !gemmepi__has_groups_of_rows(problem))
         sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
     if (sm90->tails && problem->views[GEMMEPI__B].transposed)
         sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
@@ -421,6 +428,10 @@ static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gem
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
+    if (gemmepi__has_groups_of_rows(problem) && shape->cluster_m > 1)
+        return 0; /* blocks of a cluster have the same rows */
+    if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
+        return 0; /* warpgroups that take turns would have to know each other's k */
     if (gemmepi__is_invariant(problem) && shape->parts > 1)
         return 0;
     if (gemmepi__is_fp8_product(problem) && !gemmepi__fp8_has_registers(problem, shape))
@@ -611,8 +622,8 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
     for (i = 0; i < count; i++) {
         const gemmepi__sm90_shape *shape = &shapes[i];
         double time;
-        if (i != any && (!gemmepi__shape_takes(problem, shape, applied) ||
-                         gemmepi__cluster_blocks(shape) > context->multiprocessors))
+        if ((i != any || problem->grouping.groups) && (!gemmepi__shape_takes(problem, shape, applied) ||
+                                                       gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
         time = gemmepi__sm90_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {
@@ -722,10 +733,10 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
     shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
     shape.extents[1] = (uint64_t)problem->m;
     shape.extents[2] = (uint64_t)apart;
-    shape.extents[3] = (uint64_t)problem->batch;
+    shape.extents[3] = (uint64_t)(gemmepi__has_groups_of_rows(problem) ? 1 : problem->batch);
     shape.strides[0] = line;
     shape.strides[1] = apart > 1 ? shape.extents[0] : line;
-    shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
+    shape.strides[2] = shape.extents[3] > 1 ? (uint64_t)view->batch_stride : line;
     return gemmepi__encode_map(driver, view, &shape, promotion, map);
 }
 
@@ -790,6 +801,7 @@ static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__pro
                                                      : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
                         gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
     gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+    gemmepi__append_grouping(text, problem);
     gemmepi__append_operands(text, problem);
     if (gemmepi__promotes(problem))
         gemmepi__append(text, "#define GEMMEPI_PROMOTES 1\n#define GEMMEPI_UNIFORM %d\n",
@@ -802,10 +814,11 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
     char prologue[2048], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_sm90_defines(&text, problem, sm90);
-    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s",
+    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
                          dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
                          of_b == dtype ? "" : "_", of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name,
                          sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
+                         gemmepi__name_of_grouping(problem),
                          gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
                                        &sm90->launch);
@@ -908,6 +921,8 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
     memcpy(params, &sm90->params, sizeof *params);
     gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras,
                             params->places);
+    if (problem->grouping.groups)
+        params->groups = arguments->groups;
     if (sm90->summed)
         params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
     result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);

@@ -79,6 +79,8 @@ static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
 static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
     const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+    if (problem->grouping.groups) /* a box's rows are not all there */
+        return 0;
     return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
 }
 
@@ -98,6 +100,32 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
     if (problem->formula)
         gemmepi__append(&text, "_formula");
     return data;
+}
+
+/* >>grouped products */
+
+/* Parts of groups of rows, of `tile` rows at most, or of groups of k: how many there are at most. */
+static int64_t gemmepi__most_parts(const gemmepi__problem *problem, int tile) {
+    const gemmepi__grouping *grouping = &problem->grouping;
+    if (grouping->is_of_k)
+        return grouping->groups;
+    return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
+}
+
+static int gemmepi__has_groups_of_rows(const gemmepi__problem *problem) {
+    return problem->grouping.groups && !problem->grouping.is_of_k;
+}
+
+static const char *gemmepi__name_of_grouping(const gemmepi__problem *problem) {
+    return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
+}
+
+static void gemmepi__append_grouping(gemmepi__text *text, const gemmepi__problem *problem) {
+    const gemmepi__grouping *grouping = &problem->grouping;
+    if (grouping->groups)
+        gemmepi__append(
+            text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
+            grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */

@@ -33,6 +33,14 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
                                                                                                       : 0;
 }
 
+/* Whether a group's part of the operand begins within its lines. */
+static int gemmepi__begins_anywhere(const gemmepi__problem *problem, int operand) {
+    int along_k = (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
+    if (!problem->grouping.groups)
+        return 0;
+    return problem->grouping.is_of_k ? along_k : operand == GEMMEPI__A && !along_k;
+}
+
 static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem,
                                             int operand) {
     const gemmepi__view *view = &problem->views[operand];
@@ -41,7 +49,48 @@ static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__
                     gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
     gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
     gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
-                    gemmepi__runs_are_aligned(problem, view));
+                    gemmepi__runs_are_aligned(problem, view) && !gemmepi__begins_anywhere(problem, operand));
+}
+
+/* The modes of the scales of A that the epilogue multiplies by, and of those of a grouped product's rows. */
+static int gemmepi__plain_scale_a(const gemmepi__problem *problem, int is_of_rows) {
+    int mode = problem->views[GEMMEPI__A].scale;
+    int of_rows = problem->grouping.groups && mode != GEMMEPI_SCALE_TENSOR;
+    return is_of_rows == of_rows ? mode : 0;
+}
+
+/* Blocks of a grouped product, whose tiles have both halves of a gate. */
+static gemmepi_status gemmepi__lay_out_group_tiles(const gemmepi__problem *problem, gemmepi__plain *plain) {
+    int64_t rows = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE), parts, columns, tiles;
+    int width = GEMMEPI__PLAIN_TILE / gemmepi__halves_in(problem);
+    columns = gemmepi__divide_up(gemmepi__half_columns(problem), width);
+    parts = gemmepi__most_parts(problem, GEMMEPI__PLAIN_TILE);
+    tiles = gemmepi__offset(gemmepi__offset(parts, columns, 0), problem->grouping.is_of_k ? rows : 1, 0);
+    if (tiles <= 0 || tiles > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    plain->launch.blocks = (unsigned)tiles;
+    plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
+    plain->launch.threads_y = 1;
+    gemmepi__fill_epilogue(problem, &plain->params.epilogue, plain->params.extras, plain->params.places);
+    plain->params.epilogue.row_tiles = (unsigned)rows;
+    plain->params.epilogue.column_tiles = (unsigned)columns;
+    plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+    plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+    plain->params.k = problem->k;
+    return GEMMEPI_OK;
+}
+
+static void gemmepi__append_plain_defines(gemmepi__text *text, const gemmepi__problem *problem) {
+    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem),
+                                     gemmepi__plain_scale_a(problem, 0), problem->views[GEMMEPI__B].scale);
+    gemmepi__append_grouping(text, problem);
+    if (problem->grouping.groups)
+        gemmepi__append(text, "#define GEMMEPI_ROW_SCALE_A %d\n", gemmepi__plain_scale_a(problem, 1));
+    gemmepi__append_operand_defines(text, problem, GEMMEPI__A);
+    gemmepi__append_operand_defines(text, problem, GEMMEPI__B);
+    gemmepi__append(text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
+                    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+    gemmepi__append(text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
 }
 
 /* The kernel itself. */
@@ -49,21 +98,19 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
                                                   gemmepi__plain *plain) {
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status = gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
-                                                   GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
+    gemmepi_status status =
+        problem->grouping.groups
+            ? gemmepi__lay_out_group_tiles(problem, plain)
+            : gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
+                                     GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
     if (status)
         return status;
     plain->partial_bytes = gemmepi__line_bytes(problem, plain->params.epilogue.row_tiles);
-    gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
-                                     problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
-    gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
-    gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
-    gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n",
-                    gemmepi__dtype((gemmepi_dtype)problem->common)->name);
-    gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
-    gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
+    gemmepi__append_plain_defines(&text, problem);
+    gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s%s",
                          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
                          gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+                         gemmepi__name_of_grouping(problem),
                          gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
@@ -110,16 +157,16 @@ static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gem
     return status;
 }
 
-static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
-                                         const gemmepi__arguments *arguments, char *workspace,
-                                         gemmepi_stream stream) {
-    const gemmepi_context *context = plan->base.context;
-    const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
+static gemmepi_status gemmepi__run_plain(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         const gemmepi__plain *plain, const gemmepi__arguments *arguments,
+                                         char *workspace, gemmepi_stream stream) {
     gemmepi__plain_params params = plain->params;
     char *partials = gemmepi__past(workspace, plain->product_bytes);
     char *between = gemmepi__past(partials, plain->partial_bytes);
     int has_pass = plain->pass.launch.function != NULL;
-    gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
+    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    if (problem->grouping.groups)
+        params.groups = arguments->groups;
     gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras, params.places);
     params.a.data = arguments->pointers[GEMMEPI__A];
     params.b.data = arguments->pointers[GEMMEPI__B];
@@ -134,6 +181,13 @@ static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
     if (!status)
         status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
     return status;
+}
+
+static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan,
+                                         const gemmepi__arguments *arguments, char *workspace,
+                                         gemmepi_stream stream) {
+    return gemmepi__run_plain(plan->base.context, &plan->problem, (const gemmepi__plain *)plan->built,
+                              arguments, workspace, stream);
 }
 
 /* >>in words */

@@ -1,0 +1,277 @@
+/* Plans of grouped products. On a GPU a run is a kernel that checks the ends and divides groups into parts (groups.cu), a copy of gathered rows
+   where the kernel for Hopper takes them, and the product: by that kernel, or by that of the route plain, which takes everything. */
+#ifndef GEMMEPI_GROUPED_PLAN_H
+#define GEMMEPI_GROUPED_PLAN_H
+
+#include "../problem/grouped.h"
+#include "../product/plan.h"
+
+#define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
+#define GEMMEPI__GATHER_THREADS 256  /* a warp takes a row */
+#define GEMMEPI__MAPS_THREADS   128  /* maps_sm90.cu */
+
+typedef struct gemmepi__grouped_plan {
+    gemmepi_plan base;
+    gemmepi__problem problem;
+    gemmepi_route route;
+    const char *not_fused;
+    int applied; /* alpha 1 and no C are compiled in */
+    gemmepi__problem
+        inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
+    gemmepi__launch groups, maps, gathers[2];        /* the last two of A and B */
+    gemmepi__gather_params gather_params[2];         /* all but pointers */
+    int tile;                                        /* rows of a part */
+    size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
+    union {
+        gemmepi__sm90 sm90;
+        gemmepi__plain plain;
+    } built;
+    /* The plan for runs with alpha or C, where this one is not: as of gemmepi__matmul_plan */
+    gemmepi__atomic_pointer general;
+    gemmepi__atomic_pointer *general_place;
+} gemmepi__grouped_plan;
+
+/* >>what the kernel for Hopper takes */
+
+static int gemmepi__is_gathered(const gemmepi__problem *problem, int operand) {
+    return problem->grouping.gathered >> operand & 1;
+}
+
+/* The problem as that kernel has it. */
+static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) {
+    static const int packs[2] = {0, 0};
+    gemmepi__problem inner;
+    int operand;
+    gemmepi__pack_views(problem, packs, &inner);
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+        gemmepi__view *view = &inner.views[operand];
+        if (!gemmepi__is_gathered(problem, operand))
+            continue;
+        view->lines = gemmepi__positions(problem);
+        *view = gemmepi__converted_view(view, 1, view->dtype);
+    }
+    inner.grouping.gathered = 0;
+    return inner;
+}
+
+static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    gemmepi__problem inner = gemmepi__inner_problem(problem);
+    const char *rule = gemmepi__engines_rule(context, problem);
+    int bits = gemmepi__box_bits(problem), operand;
+    if (!GEMMEPI__HAS_SM90)
+        return "its kernel was left out of this program (GEMMEPI_NO_SM90)";
+    if (context->routes && !(context->routes >> GEMMEPI_ROUTE_FUSED & 1))
+        return "config.routes leaves it out";
+    if (context->multiprocessors < 2)
+        return "its kernel needs two multiprocessors";
+    if (!rule)
+        rule = gemmepi__tma_rule(context, problem);
+    if (!rule)
+        rule = gemmepi__tma_rule(context, &inner);
+    if (rule)
+        return rule;
+    if (!problem->grouping.is_of_k && problem->views[GEMMEPI__A].transposed)
+        return "its kernel takes groups of rows that lie along k";
+    if (problem->grouping.is_of_k &&
+        (!problem->views[GEMMEPI__A].transposed || problem->views[GEMMEPI__B].transposed))
+        return "its kernel takes groups of k where a is stored [k, m] and b [k, n]";
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        if (gemmepi__is_gathered(problem, operand) &&
+            problem->views[operand].length * problem->views[operand].bits % 128)
+            return "gathered rows are copied in units of 16 bytes";
+    if (gemmepi__results_of(&inner, bits) != gemmepi__sm90_moved(&inner))
+        return "its kernel stores rows of groups in units of 16 bytes";
+    return NULL;
+}
+
+/* >>building */
+
+/* A kernel of which nothing is compiled in but how many threads a block has. */
+static gemmepi_status gemmepi__get_threads_kernel(gemmepi_context *context, const char *file,
+                                                  const char *entry, gemmepi__launch *launch) {
+    char prologue[64];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__append(&text, "#define GEMMEPI_THREADS %u\n", launch->threads_x);
+    return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
+}
+
+static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan,
+                                            int operand) {
+    const gemmepi__view *from = &plan->problem.views[operand], *to = &plan->inner.views[operand];
+    int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_THREADS / 32);
+    int64_t most = 8 * (int64_t)context->multiprocessors;
+    gemmepi__gather_params *params = &plan->gather_params[operand];
+    gemmepi__launch *gather = &plan->gathers[operand];
+    params->ld = from->ld / unit;
+    params->to_ld = to->ld / unit;
+    params->units = (int)(from->length / unit);
+    params->groups = plan->problem.grouping.groups;
+    plan->gathered_sizes[operand] = gemmepi__bytes_for(to->bytes, 1);
+    gather->blocks = (unsigned)(blocks < most ? blocks : most);
+    gather->threads_x = GEMMEPI__GATHER_THREADS;
+    gather->threads_y = 1;
+    return gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_gather", gather);
+}
+
+/* What makes groups' tensor maps. */
+static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+    int groups = plan->problem.grouping.groups;
+    plan->maps_size = (size_t)groups * 2 * sizeof(gemmepi__tensor_map);
+    plan->maps.blocks = (unsigned)gemmepi__divide_up(groups, GEMMEPI__MAPS_THREADS);
+    plan->maps.threads_x = GEMMEPI__MAPS_THREADS;
+    plan->maps.threads_y = 1;
+    return gemmepi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
+}
+
+static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+    gemmepi__candidate candidate;
+    gemmepi__problem like;
+    gemmepi_status status;
+    int operand;
+    memset(&candidate, 0, sizeof candidate);
+    candidate.route = GEMMEPI_ROUTE_FUSED;
+    candidate.applied = plan->applied;
+    candidate.parts = 1;
+    plan->inner = gemmepi__inner_problem(&plan->problem);
+    like = plan->inner; /* a group has a part of k */
+    if (like.grouping.is_of_k)
+        like.k = gemmepi__divide_up(like.k, like.grouping.groups);
+    gemmepi__sm90_engine.choose(context, &like, &candidate);
+    status = gemmepi__sm90_engine.build(context, &plan->inner, &candidate, &plan->built.sm90);
+    plan->tile = plan->problem.grouping.is_of_k ? 0 : plan->built.sm90.shape.tile_m;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+        if (gemmepi__is_gathered(&plan->problem, operand))
+            status = gemmepi__build_gather(context, plan, operand);
+    if (!status && plan->problem.grouping.is_of_k)
+        status = gemmepi__build_maps(context, plan);
+    return status;
+}
+
+static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+    if (context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1))
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
+            plan->not_fused);
+    plan->inner = plan->problem;
+    plan->applied = 0;
+    plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
+    return gemmepi__build_plain_kernel(context, &plan->problem, &plan->built.plain);
+}
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi_status status = gemmepi__make_faults(context);
+    plan->not_fused = gemmepi__grouped_rule(context, &plan->problem);
+    plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
+    plan->groups.blocks = plan->groups.threads_y = 1;
+    plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
+    if (!status)
+        status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
+    if (!status)
+        status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
+                                 : gemmepi__build_fused_groups(context, plan);
+    plan->parts_size = (size_t)gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) *
+                       sizeof(gemmepi__group_part);
+    return status;
+}
+
+static gemmepi_status gemmepi__build_groups_on_device(gemmepi__grouped_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi__entry entry;
+    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+    if (status)
+        return status;
+    gemmepi__lock(&context->build_lock);
+    status = gemmepi__build_groups(plan);
+    gemmepi__unlock(&context->build_lock);
+    gemmepi__leave_relaxed(context, &entry);
+    return status;
+}
+
+static void gemmepi__destroy_grouped(gemmepi_plan *destroyed) {
+    gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)destroyed;
+    gemmepi_plan *general = (gemmepi_plan *)gemmepi__load_pointer(&plan->general);
+    if (general)
+        gemmepi__release_plan(general);
+    gemmepi__delete(&plan->base.context->allocator, plan);
+}
+
+static gemmepi_status gemmepi__build_grouped(gemmepi_context *context, const gemmepi__problem *problem,
+                                             int applied, gemmepi__grouped_plan **result) {
+    gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+    gemmepi_status status = GEMMEPI_OK;
+    if (!plan)
+        return GEMMEPI_OUT_OF_MEMORY;
+    plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_GROUPED, gemmepi__destroy_grouped);
+    plan->problem = *problem;
+    plan->applied = applied;
+    plan->general_place = &plan->general;
+    if (gemmepi__writes_nothing(problem))
+        plan->route = GEMMEPI_ROUTE_EMPTY;
+    else if (context->is_host)
+        plan->route = GEMMEPI_ROUTE_HOST;
+    else
+        status = gemmepi__build_groups_on_device(plan);
+    if (status)
+        gemmepi__release_plan(&plan->base);
+    else
+        *result = plan;
+    return status;
+}
+
+/* The plan for runs with alpha or C. */
+static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan,
+                                              const gemmepi__grouped_plan **general) {
+    gemmepi_context *context = plan->base.context;
+    gemmepi__grouped_plan *built = NULL;
+    gemmepi_status status = GEMMEPI_OK;
+    if (!gemmepi__load_pointer(plan->general_place)) {
+        status = gemmepi__build_grouped(context, &plan->problem, 0, &built);
+        gemmepi__lock(&context->lock);
+        if (!status && !gemmepi__load_pointer(plan->general_place)) {
+            gemmepi__publish_pointer(plan->general_place, built);
+            built = NULL;
+        }
+        gemmepi__unlock(&context->lock);
+        if (built)
+            gemmepi__release_plan(&built->base);
+    }
+    *general = (const gemmepi__grouped_plan *)gemmepi__load_pointer(plan->general_place);
+    return status;
+}
+
+/* One number, parts, maps, gathered rows. */
+static size_t gemmepi__grouped_workspace(const gemmepi__grouped_plan *plan) {
+    if (plan->route != GEMMEPI_ROUTE_PLAIN && plan->route != GEMMEPI_ROUTE_FUSED)
+        return 0;
+    return 256 + gemmepi__round_up(plan->parts_size, 256) + gemmepi__round_up(plan->maps_size, 256) +
+           gemmepi__round_up(plan->gathered_sizes[0], 256) + gemmepi__round_up(plan->gathered_sizes[1], 256);
+}
+
+static gemmepi_status gemmepi__prepare_grouped(const gemmepi__grouped_plan *plan, gemmepi_stream stream) {
+    return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_stream(stream),
+                                gemmepi__grouped_workspace(plan));
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                                gemmepi_plan **result) {
+    gemmepi__problem problem;
+    gemmepi__grouped_plan *plan = NULL;
+    gemmepi_status status;
+    if (result)
+        *result = NULL; /* also after a failure */
+    if (!context || !result)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+    if (gemmepi__came_by_fork(context))
+        return GEMMEPI_INVALID_ARGUMENT;
+    status = gemmepi__take_grouped(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+    if (!status)
+        status = gemmepi__build_grouped(context, &problem, gemmepi__may_be_applied(&problem), &plan);
+    if (!status)
+        *result = &plan->base;
+    return status;
+}
+
+#endif

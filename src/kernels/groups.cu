@@ -1,0 +1,179 @@
+// Grouped products, before their kernel: the ends and indices checked, and the groups divided into parts, one for each tile's rows.
+//
+// One block, as groups are few: what it takes is behind the launch, but for long indices. Where anything is wrong there are no parts, so
+// that nothing is written, and the host's memory says what.
+#include "types.cuh"
+#include "params.h"
+
+#ifndef GEMMEPI_THREADS
+#define GEMMEPI_THREADS 1024
+#endif
+
+constexpr int THREADS = GEMMEPI_THREADS, WARP = 32;
+constexpr int EACH = GEMMEPI__MOST_GROUPS / THREADS; // groups of a thread
+constexpr int NONE = 0x7fffffff;
+
+// >>checks
+
+// The first place that is wrong, of this thread's.
+__device__ inline int wrong_end(const gemmepi__groups_params &p, const int (&ends)[EACH], int before) {
+    for (int i = 0; i < EACH; i++) {
+        int group = (int)threadIdx.x * EACH + i;
+        if (group < p.groups && (ends[i] < before || ends[i] > p.positions))
+            return group;
+        before = ends[i];
+    }
+    return NONE;
+}
+__device__ inline int wrong_index(const int *index, int limit, int positions) {
+    for (int i = (int)threadIdx.x; i < positions; i += THREADS)
+        if (index[i] < 0 || index[i] >= limit)
+            return i;
+    return NONE;
+}
+
+__device__ inline void say_fault(const gemmepi__groups_params &p, int which, int at) {
+    gemmepi__fault *fault = p.faults + which;
+    const int *list = which == GEMMEPI__FAULT_ENDS ? p.ends : p.indices[which - GEMMEPI__FAULT_A];
+    int before = at ? list[at - 1] : 0;
+    fault->at = at;
+    fault->value = list[at];
+    fault->beside = which != GEMMEPI__FAULT_ENDS ? p.limits[which - GEMMEPI__FAULT_A] : list[at] < before ? before : p.positions;
+    __threadfence_system(); // the host reads is_set first
+    *(volatile int *)&fault->is_set = 1;
+}
+
+// >>sums
+
+// The sum of `own` of all threads before this one. shared: a number of each warp.
+__device__ inline int sum_before(int own, int *shared) {
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, sum = own;
+    for (int step = 1; step < WARP; step *= 2) {
+        int other = __shfl_sync(0xffffffffu, sum, lane - step);
+        sum += lane >= step ? other : 0;
+    }
+    if (lane == WARP - 1)
+        shared[warp] = sum;
+    __syncthreads();
+    int of_warps = 0;
+    for (int i = 0; i < warp; i++)
+        of_warps += shared[i];
+    return of_warps + sum - own;
+}
+
+// The least of all threads' numbers. shared: a number of each warp, which no thread reads any more.
+__device__ inline int least(int own, int *shared) {
+    for (int step = WARP / 2; step; step /= 2) {
+        int other = __shfl_xor_sync(0xffffffffu, own, step);
+        own = other < own ? other : own;
+    }
+    if (threadIdx.x % WARP == 0)
+        shared[threadIdx.x / WARP] = own;
+    __syncthreads();
+    for (int i = 0; i < THREADS / WARP; i++)
+        own = shared[i] < own ? shared[i] : own;
+    __syncthreads();
+    return own;
+}
+
+// >>the kernel
+
+// Of the first `count` numbers, which ascend, how many are at most x: there is one.
+__device__ inline int last_at_most(const int *numbers, int count, int x) {
+    int low = 0, high = count;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (numbers[middle] <= x)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p) {
+    __shared__ int starts[GEMMEPI__MOST_GROUPS + 1], parts[GEMMEPI__MOST_GROUPS + 1]; // of each group: its first position and part
+    __shared__ int sums[THREADS / WARP];
+    int wrong[GEMMEPI__FAULTS];
+    after_launches_before();
+
+    // Ends
+    int ends[EACH], first = (int)threadIdx.x * EACH;
+    for (int i = 0; i < EACH; i++)
+        ends[i] = first + i < p.groups ? p.ends[first + i] : 0;
+    int before = first && first <= p.groups ? p.ends[first - 1] : 0;
+    wrong[GEMMEPI__FAULT_ENDS] = least(wrong_end(p, ends, before), sums);
+
+    // Indices, of the positions that there are
+    int positions = wrong[GEMMEPI__FAULT_ENDS] == NONE ? p.ends[p.groups - 1] : 0;
+    for (int i = 0; i < 3; i++) // the same of all threads
+        wrong[GEMMEPI__FAULT_A + i] =
+            p.indices[i] ? least(wrong_index(p.indices[i], p.limits[i], positions), sums) : NONE;
+    bool is_wrong = false;
+    for (int i = 0; i < GEMMEPI__FAULTS; i++) {
+        is_wrong = is_wrong || wrong[i] != NONE;
+        if (threadIdx.x == 0 && wrong[i] != NONE)
+            say_fault(p, i, wrong[i]);
+    }
+    if (is_wrong) {
+        if (threadIdx.x == 0)
+            *p.count = 0;
+        return;
+    }
+
+    // Parts of groups
+    int own = 0, of_group[EACH], start = before;
+    for (int i = 0; i < EACH; i++) {
+        int rows = first + i < p.groups ? ends[i] - start : 0;
+        of_group[i] = first + i >= p.groups ? 0 : p.tile ? (rows + p.tile - 1) / p.tile : 1;
+        own += of_group[i];
+        if (first + i < p.groups) {
+            starts[first + i] = start;
+            start = ends[i];
+        }
+    }
+    int part = sum_before(own, sums);
+    for (int i = 0; i < EACH; i++) {
+        if (first + i < p.groups)
+            parts[first + i] = part;
+        part += of_group[i];
+    }
+    if (threadIdx.x == THREADS - 1) {
+        sums[0] = part;
+        *p.count = part;
+    }
+    __syncthreads();
+
+    // Written side by side. A group that follows empty ones has the same first part as they: the last of them is it.
+    int count = sums[0];
+    for (int i = (int)threadIdx.x; i < count; i += THREADS) {
+        int group = last_at_most(parts, p.groups, i), from = starts[group] + (i - parts[group]) * p.tile;
+        bool is_last = group + 1 == p.groups;
+        int end = is_last ? positions : starts[group + 1], last = is_last ? count : parts[group + 1];
+        gemmepi__group_part one = {group,        from, p.tile && end - from > p.tile ? from + p.tile : end,
+                                   parts[group], last - parts[group], 0};
+        p.parts[i] = one;
+    }
+}
+
+// Rows of A that an index says, side by side. A warp copies a row.
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p) {
+    after_launches_before();
+    constexpr int ROWS = THREADS / WARP; // of a block at a time
+    int positions = *p.count ? p.ends[p.groups - 1] : 0;
+    for (int row = (int)(blockIdx.x * ROWS + threadIdx.x / WARP); row < positions; row += (int)gridDim.x * ROWS) {
+        const uint4 *from = (const uint4 *)p.from + p.index[row] * p.ld;
+        uint4 *to = (uint4 *)p.to + row * p.to_ld;
+        for (int i = (int)threadIdx.x % WARP; i < p.units; i += WARP * 4) {
+            uint4 units[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (i + j * WARP < p.units)
+                    units[j] = from[i + j * WARP];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (i + j * WARP < p.units)
+                    to[i + j * WARP] = units[j];
+        }
+    }
+}

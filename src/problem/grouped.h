@@ -1,0 +1,371 @@
+/* Grouped products: desc to a problem whose batch is the groups, and the pointers of a run.
+
+   Of what a group has of its own (B and bias of rows, D and what lies as it of k) items have a stride; all else is one matrix, whose stride is 0. */
+#ifndef GEMMEPI_PROBLEM_GROUPED_H
+#define GEMMEPI_PROBLEM_GROUPED_H
+
+#include "../base/fault.h"
+#include "arguments.h"
+
+/* >>desc to problem */
+
+static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
+    const gemmepi_matmul_desc *product = &desc->product;
+    uint64_t sums = GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+    if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
+                             desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
+    if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
+            (int)desc->grouping, GEMMEPI__UNINITIALISED);
+    if (product->batch != 0 && product->batch != 1)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
+            (long long)product->batch);
+    if (product->order != GEMMEPI_ROW_MAJOR)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
+                             "column by column is a row-major one that is transposed",
+                             (int)product->order);
+    if (product->formula)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.formula is given; grouped products have none");
+    if (product->epilogue & sums)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.epilogue has a BGRAD; grouped products have none");
+    if (product->flags & GEMMEPI_BATCH_INVARIANT)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_positions(const char *name, int64_t size) {
+    if (size >= 0 && size < ((int64_t)1 << 30))
+        return GEMMEPI_OK;
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
+                         (long long)size, GEMMEPI__UNINITIALISED);
+}
+
+/* What gathers and scatters ask of the rest. */
+static gemmepi_status gemmepi__check_indices(const gemmepi_grouped_desc *desc) {
+    int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+    gemmepi_status status = gemmepi__check_positions("gather_a", desc->gather_a);
+    if (!status)
+        status = gemmepi__check_positions("gather_b", desc->gather_b);
+    if (!status)
+        status = gemmepi__check_positions("scatter_d", desc->scatter_d);
+    if (!status)
+        status = of_k ? gemmepi__check_positions("product.k", desc->product.k)
+                      : gemmepi__check_positions("product.m", desc->product.m);
+    if (status)
+        return status;
+    if (desc->weighted != 0 && desc->weighted != 1)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is %d; accepted are 0 and 1%s",
+                             desc->weighted, GEMMEPI__UNINITIALISED);
+    if (of_k && (desc->scatter_d || desc->weighted))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
+                             "GROUPS_OF_ROWS",
+                             desc->scatter_d ? "scatter_d" : "weighted");
+    if (!of_k && desc->gather_b)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
+                             (long long)desc->gather_b);
+    if (desc->gather_a && desc->product.a.transposed != of_k)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; "
+            "accepted is %d with GROUPS_OF_%s",
+            desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+    if (desc->gather_b && desc->product.b.transposed)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; "
+            "accepted is 0",
+            desc->product.b.transposed);
+    return GEMMEPI_OK;
+}
+
+/* Scales that change along k would be those of several groups. */
+static gemmepi_status gemmepi__check_scales_of_groups(const gemmepi_grouped_desc *desc) {
+    const gemmepi_scale *scales[2];
+    int i;
+    scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
+    for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
+        if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
+            return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                                 "desc.product.%s.scale.mode is %d with GROUPS_OF_K; groups do not end where "
+                                 "128 steps of k do: accepted are NONE, TENSOR and OUTER",
+                                 i ? "b" : "a", (int)scales[i]->mode);
+    return GEMMEPI_OK;
+}
+
+/* What a group has of its own, bit by operand. */
+static uint32_t gemmepi__own_of_group(int of_k) {
+    return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL |
+                      1u << GEMMEPI__BIAS
+                : 1u << GEMMEPI__B | 1u << GEMMEPI__BIAS;
+}
+
+/* The stride of items that lie one after another, in elements; 0 where there are too many, which the view's check says. */
+static int64_t gemmepi__dense_stride(int64_t lines, int64_t length, int64_t ld, int is_mask) {
+    int64_t stride;
+    if (ld <= 0)
+        ld = is_mask ? (length + 127) / 128 * 128 : length;
+    stride = gemmepi__offset(lines, ld, 0);
+    return stride < 0 ? 0 : stride;
+}
+
+typedef struct gemmepi__desc_matrix {
+    int operand;
+    gemmepi_matrix *matrix;
+    int64_t lines, length;
+} gemmepi__desc_matrix;
+
+/* Strides as the problem needs them: of what groups have of their own the caller's, or one after another; of outputs that are one matrix any that
+   keep items apart, for a moment. */
+static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+    int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+    uint32_t own = gemmepi__own_of_group(of_k);
+    int64_t n = product->n, columns = gemmepi__result_columns(product->epilogue, n);
+    const gemmepi__desc_matrix matrices[] = {
+        {GEMMEPI__A, &product->a, 0, 0},
+        {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k,
+         product->b.transposed ? product->k : n},
+        {GEMMEPI__C, &product->c, product->m, n},
+        {GEMMEPI__D, &product->d, product->m, columns < 0 ? 0 : columns},
+        {GEMMEPI__AUX, &product->aux, product->m, gemmepi__aux_columns(product->epilogue, n)},
+        {GEMMEPI__RESIDUAL, &product->residual, product->m, columns < 0 ? 0 : columns}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(matrices); i++) {
+        const gemmepi__desc_matrix *row = &matrices[i];
+        const char *name = gemmepi__operand_names[row->operand];
+        int is_own = own >> row->operand & 1,
+            is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
+        if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
+                "GROUPS_OF_%s: leave it 0",
+                name, of_k ? "K" : "ROWS");
+        if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
+            continue; /* as D */
+        if (!row->matrix->batch_stride && (is_own || is_output))
+            row->matrix->batch_stride = gemmepi__dense_stride(row->lines, row->length, row->matrix->ld,
+                                                              row->operand == GEMMEPI__AUX &&
+                                                                  gemmepi__aux_is_mask(product->epilogue));
+    }
+    if (product->bias.batch_stride == 0)
+        product->bias.batch_stride = n < 0 ? 0 : n;
+    return GEMMEPI_OK;
+}
+
+/* Of one matrix for all groups, of so many lines where that is not negative. */
+static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, int64_t lines) {
+    gemmepi__view *view = &problem->views[operand];
+    if (!view->dtype)
+        return GEMMEPI_OK;
+    if (lines >= 0)
+        view->lines = lines;
+    view->batch_stride = 0;
+    return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
+}
+
+/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another. */
+static void gemmepi__spread_scales(gemmepi__problem *problem) {
+    uint32_t own = gemmepi__own_of_group(problem->grouping.is_of_k);
+    int operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++) {
+        gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+        if (!scale->dtype || !(own >> operand & 1) || scale->batch_stride || problem->batch <= 1)
+            continue;
+        scale->batch_stride = scale->lines * scale->ld;
+        scale->bytes += (problem->batch - 1) * scale->batch_stride * 4;
+    }
+}
+
+static gemmepi_status gemmepi__make_weights(gemmepi__problem *problem, int64_t rows) {
+    gemmepi__view *view = &problem->views[GEMMEPI__ROW_FACTOR];
+    if (problem->accumulator == GEMMEPI_I32)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.weighted is 1 with a result in I32; weights are F32");
+    view->dtype = GEMMEPI_F32;
+    view->bits = 32;
+    view->alignment = 4;
+    view->lines = 1;
+    view->length = rows;
+    view->ld = 0;
+    view->batch_stride = 0;
+    return gemmepi__check_view(view, "weights", 1);
+}
+
+/* The rows that D, and what lies as it does, has. */
+static int64_t gemmepi__rows_of_d(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__D].lines;
+}
+
+/* How many positions there are at most. */
+static int64_t gemmepi__positions(const gemmepi__problem *problem) {
+    return problem->grouping.is_of_k ? problem->k : problem->m;
+}
+
+static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
+    static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+    int of_k = problem->grouping.is_of_k;
+    gemmepi_status status = gemmepi__make_one(problem, GEMMEPI__A, desc->gather_a ? desc->gather_a : -1);
+    size_t i;
+    if (!status && of_k)
+        status = gemmepi__make_one(problem, GEMMEPI__B, desc->gather_b ? desc->gather_b : -1);
+    for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
+        status = gemmepi__make_one(problem, of_rows[i], desc->scatter_d ? desc->scatter_d : -1);
+    if (!status && desc->weighted)
+        status = gemmepi__make_weights(problem, gemmepi__rows_of_d(problem));
+    return status;
+}
+
+/* Scales of a by rows, or of b with groups of k, count the rows that are stored: a gathered a's take its own. */
+static void gemmepi__count_scales(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+    if (desc->gather_a && desc->grouping == GEMMEPI_GROUPS_OF_ROWS)
+        product->m = desc->gather_a;
+}
+
+/* The scales of a gathered a, which has rows of its own. */
+static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *desc,
+                                                   gemmepi__problem *problem) {
+    gemmepi_matmul_desc own = desc->product;
+    gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_A];
+    gemmepi__count_scales(desc, &own);
+    if (!scale->dtype || own.m == desc->product.m)
+        return GEMMEPI_OK;
+    memset(scale, 0, sizeof *scale);
+    problem->views[GEMMEPI__A].scale = 0;
+    return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
+}
+
+static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
+                                            const gemmepi_grouped_desc *desc, size_t alignment,
+                                            gemmepi__problem *problem) {
+    gemmepi_matmul_desc product;
+    gemmepi_status status;
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    product = desc->product;
+    status = gemmepi__check_grouping(desc);
+    if (!status)
+        status = gemmepi__check_indices(desc);
+    if (!status)
+        status = gemmepi__check_scales_of_groups(desc);
+    if (!status)
+        status = gemmepi__check_epilogue(product.epilogue);
+    if (!status)
+        status = gemmepi__set_strides(desc, &product);
+    product.batch = desc->groups;
+    if (!status)
+        status = gemmepi__normalise_in(allocator, &product, alignment, problem);
+    if (status)
+        return status;
+    problem->grouping.groups = desc->groups;
+    problem->grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+    problem->grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
+    problem->grouping.scattered = desc->scatter_d > 0;
+    status = gemmepi__unite_views(desc, problem);
+    if (!status)
+        status = gemmepi__take_gathered_scale(desc, problem);
+    gemmepi__spread_scales(problem);
+    gemmepi__list_operands(problem);
+    return status;
+}
+
+/* The product of one group alone: of `first` positions on, as many as there are. */
+static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
+    gemmepi__problem one = *problem;
+    one.batch = 1;
+    memset(&one.grouping, 0, sizeof one.grouping);
+    *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
+    return one;
+}
+
+/* >>arguments */
+
+/* What a run reads beside operands; NULL: it has none. */
+typedef struct gemmepi__group_lists {
+    const int32_t *lists[GEMMEPI__FAULTS]; /* in the order of names */
+    int64_t limits[GEMMEPI__FAULTS];       /* what an index is less than; of ends the most */
+} gemmepi__group_lists;
+
+static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem,
+                                          const gemmepi__arguments *arguments, const char *name,
+                                          const int32_t *list, int64_t length) {
+    uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
+    int i;
+    if (begin % 4)
+        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
+                             (const void *)list);
+    for (i = 0; i < problem->outputs; i++) {
+        const gemmepi__view *view = &problem->views[problem->list[i]];
+        uintptr_t output = (uintptr_t)arguments->pointers[problem->list[i]];
+        if (output && output < end && begin < output + (uintptr_t)view->bytes)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
+                                 gemmepi__argument_name(problem, problem->list[i]), (const void *)output,
+                                 (long long)view->bytes, name, (const void *)list);
+    }
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem,
+                                           const gemmepi__arguments *arguments,
+                                           const gemmepi__group_lists *lists) {
+    const gemmepi__grouping *grouping = &problem->grouping;
+    int wanted[GEMMEPI__FAULTS], i;
+    static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
+    gemmepi_status status = GEMMEPI_OK;
+    wanted[GEMMEPI__FAULT_ENDS] = 1;
+    wanted[GEMMEPI__FAULT_A] = grouping->gathered & 1;
+    wanted[GEMMEPI__FAULT_B] = grouping->gathered >> 1;
+    wanted[GEMMEPI__FAULT_D] = grouping->scattered;
+    for (i = 0; i < GEMMEPI__FAULTS && !status; i++) {
+        int64_t length = i ? gemmepi__positions(problem) : grouping->groups;
+        if (!lists->lists[i] && wanted[i] && length)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product %s%s needs it",
+                                 gemmepi__names_of_lists[i], i ? "with " : "", fields[i]);
+        if (lists->lists[i] && !wanted[i])
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0",
+                                 gemmepi__names_of_lists[i], fields[i]);
+        if (lists->lists[i])
+            status =
+                gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
+    }
+    return status;
+}
+
+/* args -> arguments and lists, or the sentence that says what is wrong with them. */
+static gemmepi_status gemmepi__take_grouped_arguments(const gemmepi__problem *problem,
+                                                      const gemmepi_grouped_args *args,
+                                                      gemmepi__arguments *arguments,
+                                                      gemmepi__group_lists *lists) {
+    int weighted = gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR);
+    gemmepi_status status;
+    if (weighted != (args->weights != NULL) && (args->weights || gemmepi__rows_of_d(problem)))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
+                             args->weights ? "given" : "NULL", weighted);
+    status = gemmepi__take_arguments_with(problem, &args->product, args->weights, arguments);
+    if (status)
+        return status;
+    memset(lists, 0, sizeof *lists);
+    lists->lists[GEMMEPI__FAULT_ENDS] = args->ends;
+    lists->lists[GEMMEPI__FAULT_A] = args->index_a;
+    lists->lists[GEMMEPI__FAULT_B] = args->index_b;
+    lists->lists[GEMMEPI__FAULT_D] = args->index_d;
+    lists->limits[GEMMEPI__FAULT_ENDS] = gemmepi__positions(problem);
+    lists->limits[GEMMEPI__FAULT_A] = problem->views[GEMMEPI__A].lines;
+    lists->limits[GEMMEPI__FAULT_B] = problem->views[GEMMEPI__B].lines;
+    lists->limits[GEMMEPI__FAULT_D] = gemmepi__rows_of_d(problem);
+    return gemmepi__check_lists(problem, arguments, lists);
+}
+
+#endif
