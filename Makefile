@@ -25,34 +25,34 @@ VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
         uninstall clean
 
 help:
- @echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
- @echo 'make test      tests for some minutes: of the grids a share  make fuzz      random formulas and products'
- @echo 'make test-all  every test that this machine can run; PART=2/5 the second fifth of them, REST=1 those that make test'
- @echo '               runs in part alone. JOBS=N runs N at a time, V=1 shows what passed'
- @echo 'make coverage  which lines of src/ the tests of the host run, by file'
- @echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
- @echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
- @echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
- @echo 'make check     every static check                            make parts     each part compiles alone'
- @echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (products drawn at random),"
- @echo '               --famous (those of well-known models), --svg, --help'
- @echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
- @echo '               TABLE holds options: --host, --without-fused'
- @echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md  make check-gen fails if they are stale'
- @echo 'make format    clang-format over the sources                 make clean     removes build/'
- @echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
- @echo 'make uninstall takes them away'
+	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
+	@echo 'make test      tests for some minutes: of the grids a share  make fuzz      random formulas and products'
+	@echo 'make test-all  every test that this machine can run; PART=2/5 the second fifth of them, REST=1 those that make test'
+	@echo '               runs in part alone. JOBS=N runs N at a time, V=1 shows what passed'
+	@echo 'make coverage  which lines of src/ the tests of the host run, by file'
+	@echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
+	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
+	@echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
+	@echo 'make check     every static check                            make parts     each part compiles alone'
+	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (products drawn at random),"
+	@echo '               --famous (those of well-known models), --svg, --help'
+	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
+	@echo '               TABLE holds options: --host, --without-fused'
+	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md  make check-gen fails if they are stale'
+	@echo 'make format    clang-format over the sources                 make clean     removes build/'
+	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make uninstall takes them away'
 
 # >>the main job
 
 demo: build/digits
- build/digits --svg build/loss.svg examples/data/digits.csv
+	build/digits --svg build/loss.svg examples/data/digits.csv
 
 EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel ship siren)
 build/parallel: examples/ranks.h examples/parallel_report.h
 $(EXAMPLES): build/%: examples/%.c gemmepi.h
- @mkdir -p $(@D)
- $(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
 
 # >>tests
 
@@ -60,16 +60,16 @@ $(EXAMPLES): build/%: examples/%.c gemmepi.h
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 AT_ONCE = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(JOBS))
 test test-all:
- @JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
- @+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) test-programs || true
- @CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS)
+	@JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
+	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) test-programs || true
+	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS)
 
 test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table
 
 build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
- @mkdir -p $(@D)
- @echo 'CC   $@'
- @$(CC) -std=c99 $(WARNINGS) $(CFLAGS) -shared -fPIC $< -o $@
+	@mkdir -p $(@D)
+	@echo 'CC   $@'
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) -shared -fPIC $< -o $@
 
 # Unit tests include parts of src. The others are users of gemmepi.h, whose implementation is compiled once; those of INSIDE look into
 # it and have one of their own.
@@ -87,67 +87,67 @@ $(USERS): build/tests/gemmepi.o
 build/tests/unit/bench_random build/tests/unit/choice: INCLUDES := -I. -Itests
 
 build/tests/gemmepi.o: gemmepi.h Makefile
- @mkdir -p $(@D)
- @echo 'CC   $@'
- @echo '#include "gemmepi.h"' | $(CC) -std=c99 $(WARNINGS) $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= -x c -c - -o $@
+	@mkdir -p $(@D)
+	@echo 'CC   $@'
+	@echo '#include "gemmepi.h"' | $(CC) -std=c99 $(WARNINGS) $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= -x c -c - -o $@
 
 build/tests/%: tests/%.c Makefile
- @mkdir -p $(@D)
- @rm -f $@
- @echo 'CC   $@'
- @$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< $(IMPLEMENTATION) -o $@ $(LIBS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	@echo 'CC   $@'
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< $(IMPLEMENTATION) -o $@ $(LIBS)
 
 -include $(wildcard build/tests/*.d build/tests/*/*.d)
 
 emulate: $(filter-out build/tests/gpu/%,$(WHOLE_TESTS)) build/tests/gpu/formula_inside build/tests/gpu/formula_pass build/tests/gpu/fp8_shapes build/tests/gpu/fused build/tests/gpu/invariant \
          build/tests/gpu/operands build/tests/gpu/weights build/parallel build/fake_nccl/libnccl.so.2
- @CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)
+	@CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)
 
 # the routes on this machine, as docs/routes.md shows them; fails where a cell is wrong, or refused for no good reason
 table: build/tests/table
- @$< $(TABLE)
+	@$< $(TABLE)
 
 COUNT ?= 20000
 SEED ?= 1
 fuzz: build/tests/products/fuzz build/tests/unit/formula_fuzz
- build/tests/unit/formula_fuzz $(COUNT) $(SEED)
- build/tests/products/fuzz $(COUNT) $(SEED)
+	build/tests/unit/formula_fuzz $(COUNT) $(SEED)
+	build/tests/products/fuzz $(COUNT) $(SEED)
 
 coverage:
- @CC='$(CC)' JOBS=$(JOBS) sh tests/coverage.sh
+	@CC='$(CC)' JOBS=$(JOBS) sh tests/coverage.sh
 
 # 77: there is no GPU to measure, and the program has said so
 bench: build/bench
- $< $(BENCH) || [ $$? -eq 77 ]
+	$< $(BENCH) || [ $$? -eq 77 ]
 
 build/bench: $(wildcard bench/*.[ch]) gemmepi.h
- @mkdir -p $(@D)
- $(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/bench.c -o $@ $(LIBS)
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/bench.c -o $@ $(LIBS)
 
 # 77: there is no NVRTC, and the program has said so
 kernels: build/tests/kernels
- @rm -rf build/kernels
- @mkdir -p build/kernels
- @$< $(if $(filter command%,$(origin JOBS)),--jobs $(JOBS)) $(KERNELS) build/kernels || [ $$? -eq 77 ]
+	@rm -rf build/kernels
+	@mkdir -p build/kernels
+	@$< $(if $(filter command%,$(origin JOBS)),--jobs $(JOBS)) $(KERNELS) build/kernels || [ $$? -eq 77 ]
 
 # >>generated files and static checks
 
 gen:
- python3 src/embed.py
- python3 src/api_docs.py
+	python3 src/embed.py
+	python3 src/api_docs.py
 
 check-gen:
- python3 src/embed.py --check
- python3 src/api_docs.py --check
+	python3 src/embed.py --check
+	python3 src/api_docs.py --check
 
 parts:
- @CC='$(CC)' CXX='$(CXX)' sh tests/compile/parts.sh $(PARTS)
+	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/parts.sh $(PARTS)
 
 format:
- clang-format -i $(FORMATTED)
+	clang-format -i $(FORMATTED)
 
 check:
- @CC='$(CC)' CXX='$(CXX)' sh tests/compile/check.sh $(FORMATTED)
+	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/check.sh $(FORMATTED)
 
 # >>installing
 
@@ -157,16 +157,16 @@ HEADER_THERE = $(DESTDIR)$(PREFIX_THERE)/include/gemmepi.h
 PC_THERE = $(DESTDIR)$(PREFIX_THERE)/lib/pkgconfig/gemmepi.pc
 
 install:
- mkdir -p '$(dir $(HEADER_THERE))' '$(dir $(PC_THERE))'
- cp gemmepi.h '$(HEADER_THERE)'
- printf '%s\n' 'prefix=$(PREFIX_THERE)' 'includedir=$${prefix}/include' '' 'Name: gemmepi' \
-     'Description: matrix products with their epilogue in one pass, on NVIDIA GPUs and on the host' \
-     'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: $(LIBS)' \
-     > '$(PC_THERE)'
- chmod 644 '$(HEADER_THERE)' '$(PC_THERE)'
+	mkdir -p '$(dir $(HEADER_THERE))' '$(dir $(PC_THERE))'
+	cp gemmepi.h '$(HEADER_THERE)'
+	printf '%s\n' 'prefix=$(PREFIX_THERE)' 'includedir=$${prefix}/include' '' 'Name: gemmepi' \
+	    'Description: matrix products with their epilogue in one pass, on NVIDIA GPUs and on the host' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: $(LIBS)' \
+	    > '$(PC_THERE)'
+	chmod 644 '$(HEADER_THERE)' '$(PC_THERE)'
 
 uninstall:
- rm -f '$(HEADER_THERE)' '$(PC_THERE)'
+	rm -f '$(HEADER_THERE)' '$(PC_THERE)'
 
 clean:
- rm -rf build
+	rm -rf build
