@@ -61,7 +61,7 @@
    - print, exit or abort; the one exception is the environment variable GEMMEPI_LOG, which asks for a log on stderr
    - tune by itself: without gemmepi_tune routes are chosen by a model fitted on an H100, and the choice is not always the fastest
    - use several GPUs in one context (docs/several-gpus.md: one each), convolve, or multiply sparse matrices
-   - fuse the epilogue of F64, fp8 and I8 operands beyond what cuBLASLt does: there it is one pass more
+   - fuse the epilogue of F64 and I8 operands, and but on Hopper of fp8, beyond what cuBLASLt does: there it is one pass more
    - order anything across streams, or keep a destroyed stream's runs from one with the same handle
    - run on a driver older than 525, or with NVRTC and cuBLASLt older than CUDA 12
 
@@ -116,7 +116,7 @@
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
        gemmepi_alloc _free _upload _download _synchronize _stream_create _stream_destroy   memory and streams
-       gemmepi_matmul _linear _linear_backward _elementwise                                 a problem in one call
+       gemmepi_matmul _grouped _linear _linear_backward _elementwise                        a problem in one call
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _info _explain _destroy, gemmepi_epilogue_info, gemmepi_dtype_size   of plans, and sizes
        gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast, _derive _derive_operands   element-wise, in short; formulas
@@ -544,6 +544,53 @@ typedef struct gemmepi_matmul_args {
     void *const *operand_amax;          /* likewise of those with amax: one F32, as amax_d */
 } gemmepi_matmul_args;
 
+/* >>grouped products */
+
+/* Along what a grouped product is divided. */
+typedef enum gemmepi_grouping {
+    GEMMEPI_GROUPS_OF_ROWS = 0, /* a group has some rows of A and D, and a B of its own: experts forward, and the gradient of A */
+    GEMMEPI_GROUPS_OF_K = 1     /* a group has a part of k, and a D of its own: the gradient of experts' weights */
+} gemmepi_grouping;
+
+/* Many products of one n, types and epilogue, whose sizes only the device knows: experts of a mixture. args.ends says there where
+   each group ends, as torch._grouped_mm's offs do: group e has the positions ends[e - 1] (0 for the first) to ends[e] - 1. So there are as
+   many numbers as groups, and a running sum of counts is what is wanted. Groups may be empty. A position is
+
+   - GROUPS_OF_ROWS: a row. D[i, :] = epilogue(alpha op(A)[i, :] op(B[e]) + beta C[i, :]) for the positions i of each group e. product.m is how
+     many positions there are at most; rows from ends[groups - 1] on are neither read nor written. B has groups items, and so have
+     bias and the scales of b; all else is one matrix.
+   - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
+     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux, residual and bias have groups items; A and B are one.
+
+   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there are no formula,
+   BGRAD, BGRAD_A, BGRAD_B and BATCH_INVARIANT. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
+typedef struct gemmepi_grouped_desc {
+    gemmepi_matmul_desc product;
+    int groups; /* 1 to 4,096 */
+    gemmepi_grouping grouping;
+
+    /* More than 0: position i reads row index_a[i] of a matrix a that has so many rows (as stored, so a.transposed is 1 with GROUPS_OF_K and
+       0 else), with its scale; with GROUPS_OF_K likewise b, stored [k, n]. Rows may be read by many positions. 0: row i */
+    int64_t gather_a, gather_b;
+
+    /* GROUPS_OF_ROWS. More than 0: C, D, aux and residual have so many rows, and position i has row index_d[i] of each. No row may be
+       there twice. 0: row i */
+    int64_t scatter_d;
+    int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (what comes before the residual) + residual */
+} gemmepi_grouped_desc;
+
+/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends that are not ascending
+   or pass the last position, or an index that is out of range. Then nothing is written, and the next run of any plan of the context, the next
+   upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence, also after a graph's replay: once. On the host the call itself does. */
+typedef struct gemmepi_grouped_args {
+    gemmepi_matmul_args product;
+    const int32_t *ends;    /* [groups], ascending */
+    const int32_t *index_a; /* [positions], with gather_a */
+    const int32_t *index_b; /* [positions], with gather_b */
+    const int32_t *index_d; /* [positions], with scatter_d */
+    const float *weights;   /* [rows of D], with weighted */
+} gemmepi_grouped_args;
+
 /* >>element-wise operations */
 
 /* A tensor as DLPack has it: element (i, j, ..) lies (i stride[0] + j stride[1] + ..) elements after the first one.
@@ -903,7 +950,8 @@ typedef enum gemmepi_plan_kind {
     GEMMEPI_PLAN_MATMUL = 1,
     GEMMEPI_PLAN_ELEMENTWISE = 2,
     GEMMEPI_PLAN_LINEAR = 3,
-    GEMMEPI_PLAN_LINEAR_BACKWARD = 4
+    GEMMEPI_PLAN_LINEAR_BACKWARD = 4,
+    GEMMEPI_PLAN_GROUPED = 5
 } gemmepi_plan_kind;
 
 typedef struct gemmepi_plan_details {
@@ -1066,6 +1114,11 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
+/* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and the same bits
+   in every run. Of what a position reads and which group it is in, its row is made alone: its bits do not depend on other groups. */
+GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                           const gemmepi_grouped_args *args, gemmepi_stream stream);
+
 #ifndef GEMMEPI_NO_LINEAR
 /* A layer's Y, and with SAVED P (else preact is not written): one product with desc's activation. What desc says of gradients is
    not looked at. Formulas,
@@ -1096,6 +1149,9 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
+/* Also UNSUPPORTED: what gemmepi_grouped_desc leaves out. */
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                                gemmepi_plan **plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                     gemmepi_plan **plan);
@@ -1128,6 +1184,9 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
    another route or kernel. */
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                               gemmepi_stream stream);
+/* On the host a run takes some memory of the allocator's where rows are gathered along k. */
+GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
+                                               gemmepi_stream stream);
 #ifndef GEMMEPI_NO_ELEMENTWISE
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
                                                    gemmepi_stream stream);
@@ -1434,6 +1493,26 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status) {
   default:
     return "unknown status";
   }
+}
+/* What a kernel finds wrong with the lists of a grouped product, in words: the host's own check says the same. */
+
+/* In the order of kernels/params.h, which counts them. */
+static const char *const gemmepi__names_of_lists[] = {"ends", "index_a", "index_b", "index_d"};
+
+#define GEMMEPI__LISTS 4
+
+/* value: what the list says at `at`; beside: of ends what the one before says, or the most, and of indices what they must be less than. */
+static gemmepi_status gemmepi__refuse_list(int list, int at, int value, int beside) {
+  const char *name = gemmepi__names_of_lists[list];
+  if (list)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written", name, at, value, beside - 1);
+  if (value < beside)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.ends[%d] of a grouped product is %d, but %d comes before it; ends ascend from 0 on: nothing was written",
+      at, value, beside);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at, value, beside);
 }
 /* Variables of the environment, and whether a folder that one of them names may be trusted with code. */
 
@@ -8189,11 +8268,60 @@ typedef struct gemmepi__formula_place {
 
 /* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
 #define GEMMEPI__INSIDE_PLACES 12
-#if !defined(__CUDACC__) || GEMMEPI_FORMULA
+#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
 #define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];
 #else
 #define GEMMEPI__PLACES
 #endif
+
+/* groups.cu: a part of a group, as a kernel takes it: of rows as many as a tile has, or all of k. */
+typedef struct gemmepi__group_part {
+  int group, first, end; /* first, end: positions */
+  int first_part, parts, _; /* the group's first part, and how many it has */
+} gemmepi__group_part;
+
+/* What kernels have of groups. Those of no grouped product have no such parameters. */
+typedef struct gemmepi__kernel_groups {
+  const int *count; /* of the parts; 0 where ends or indices are wrong */
+  const gemmepi__group_part *parts;
+  const int *index_a, *index_b, *index_d; /* NULL: none */
+  long long rows_a; /* that the scales of a have along k */
+  const void *maps; /* maps_sm90.cu: of each group's A and B */
+} gemmepi__kernel_groups;
+#if !defined(__CUDACC__) || GEMMEPI_GROUPED
+#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;
+#else
+#define GEMMEPI__GROUPS
+#endif
+
+/* groups.cu: what was wrong with a list of ends or indices; in memory of the host's. */
+typedef struct gemmepi__fault {
+  int is_set, at; /* the first place, */
+  int value, beside; /* what it says, and, of ends, what the end before it does, else what it must be less than */
+} gemmepi__fault;
+enum { GEMMEPI__FAULT_ENDS, GEMMEPI__FAULT_A, GEMMEPI__FAULT_B, GEMMEPI__FAULT_D, GEMMEPI__FAULTS };
+
+#define GEMMEPI__MOST_GROUPS 4096
+
+typedef struct gemmepi__groups_params {
+  const int *ends;
+  const int *indices[3]; /* of A, B and D; NULL: none */
+  int limits[3]; /* what an index is less than */
+  int groups, positions; /* positions: at most */
+  int tile; /* rows of a part; 0: a group is one */
+  int *count;
+  gemmepi__group_part *parts;
+  gemmepi__fault *faults;
+} gemmepi__groups_params;
+
+/* groups.cu: rows gathered, in units of 16 bytes */
+typedef struct gemmepi__gather_params {
+  const void *from;
+  void *to;
+  const int *index, *ends, *count;
+  long long ld, to_ld; /* in units */
+  int groups, units; /* units: of a row */
+} gemmepi__gather_params;
 
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gemmepi__pass_params {
@@ -8212,6 +8340,7 @@ typedef struct gemmepi__plain_params {
   long long k;
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
   GEMMEPI__PLACES
+  GEMMEPI__GROUPS
 } gemmepi__plain_params;
 
 /* found_scales.cu: D = x / scale, the scale of each row, or of each 128 columns of it, made of its amax. scale_stride: from one item's. */
@@ -8256,6 +8385,14 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
+/* maps_sm90.cu: a and b as they lie, for all groups */
+typedef struct gemmepi__maps_params {
+  gemmepi__tensor_map a, b;
+  void *maps;
+  const int *count;
+  const gemmepi__group_part *parts;
+} gemmepi__maps_params;
+
 /* gemm_sm90.cu: product and epilogue. A cluster's tile is its blocks' tiles side by side. */
 typedef struct gemmepi__sm90_params {
   gemmepi__tensor_map a, b;
@@ -8272,6 +8409,7 @@ typedef struct gemmepi__sm90_params {
   int sum_tiles; /* along the other axis, among which sums of an operand are shared out */
   gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
   GEMMEPI__PLACES
+  GEMMEPI__GROUPS
 } gemmepi__sm90_params;
 
 /* gemm_sm80.cu: product and epilogue. a and b lie as stored. */
@@ -8452,6 +8590,14 @@ static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
 #define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
 static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
 
+/* Of a grouped product, whose groups are the items of its batch: see problem/grouped.h. */
+typedef struct gemmepi__grouping {
+  int32_t groups; /* 0: it is none */
+  int32_t is_of_k; /* groups are of k, else of rows */
+  int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
+  int32_t scattered;
+} gemmepi__grouping;
+
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gemmepi__problem {
   int64_t m, n, k, batch;
@@ -8469,6 +8615,7 @@ typedef struct gemmepi__problem {
   int32_t outputs; /* how many of them are written */
   int32_t found_scale; /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
   int32_t amax_history; /* with TENSOR: of how many runs there is amax */
+  gemmepi__grouping grouping;
   struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
   gemmepi__view views[GEMMEPI__OPERANDS];
 } gemmepi__problem;
@@ -8492,6 +8639,12 @@ static int gemmepi__halves_out(const gemmepi__problem *problem) {
 /* How many columns each half of the product has. */
 static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
   return problem->n / gemmepi__halves_in(problem);
+}
+
+/* Whether both operands are of fp8: what tensor cores multiply then has a wider bound, see the manual. */
+static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
+  return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
+     gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
 }
 
 static int gemmepi__is_invariant(const gemmepi__problem *problem) {
@@ -9635,6 +9788,7 @@ typedef struct gemmepi__arguments {
   double alpha, beta; /* 1 and 0 where they lie on the device */
   const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
   int uses_c;
+  gemmepi__kernel_groups groups; /* of a grouped product, else undefined */
 #ifndef GEMMEPI_NO_FORMULA
   const struct gemmepi__kept_formula *inside; /* the formula of a kernel's epilogue, NULL: it has none */
   void *const *operands; /* of a formula; set by gemmepi__take_formula_arguments, else undefined */
@@ -9948,9 +10102,9 @@ static gemmepi_status gemmepi__check_arguments(const gemmepi__problem *problem, 
   return status;
 }
 
-/* args -> arguments, or the sentence that says what is wrong with them. */
-static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
-  gemmepi__arguments *arguments) {
+/* args -> arguments, or the sentence that says what is wrong with them. row_factor: of a problem that has it, else NULL. */
+static gemmepi_status gemmepi__take_arguments_with(const gemmepi__problem *problem,
+  const gemmepi_matmul_args *args, const float *row_factor, gemmepi__arguments *arguments) {
   int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
   gemmepi_status status = gemmepi__check_c(problem, args);
   if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
@@ -9959,6 +10113,7 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
   if (status)
     return status;
   gemmepi__take_pointers(problem, args, arguments->pointers);
+  memcpy(&arguments->pointers[GEMMEPI__ROW_FACTOR], &row_factor, sizeof row_factor);
 #ifndef GEMMEPI_NO_FORMULA
   arguments->inside = NULL;
 #endif
@@ -9977,6 +10132,11 @@ static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, c
   return gemmepi__check_arguments(problem, arguments);
 }
 
+static gemmepi_status gemmepi__take_arguments(const gemmepi__problem *problem, const gemmepi_matmul_args *args,
+  gemmepi__arguments *arguments) {
+  return gemmepi__take_arguments_with(problem, args, NULL, arguments);
+}
+
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
  than its element lowers it too; gemmepi__check_alignment will refuse that one. desc may be NULL, and is not checked yet. */
 static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
@@ -9992,6 +10152,339 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemme
   (void)desc;
 #endif
   return (size_t)(bits & (~bits + 1));
+}
+/* Grouped products: desc to a problem whose batch is the groups, and the pointers of a run.
+
+ Of what a group has of its own (B and bias of rows, D and what lies as it of k) items have a stride; all else is one matrix, whose stride is 0. */
+
+/* >>desc to problem */
+
+static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
+  const gemmepi_matmul_desc *product = &desc->product;
+  uint64_t sums = GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
+  if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
+      desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
+  if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
+      (int)desc->grouping, GEMMEPI__UNINITIALISED);
+  if (product->batch != 0 && product->batch != 1)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many", (long long)product->batch);
+  if (product->order != GEMMEPI_ROW_MAJOR)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
+      "column by column is a row-major one that is transposed", (int)product->order);
+  if (product->formula)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.formula is given; grouped products have none");
+  if (product->epilogue & sums)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has a BGRAD; grouped products have none");
+  if (product->flags & GEMMEPI_BATCH_INVARIANT)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_positions(const char *name, int64_t size) {
+  if (size >= 0 && size < ((int64_t)1 << 30))
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
+    (long long)size, GEMMEPI__UNINITIALISED);
+}
+
+/* What gathers and scatters ask of the rest. */
+static gemmepi_status gemmepi__check_indices(const gemmepi_grouped_desc *desc) {
+  int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+  gemmepi_status status = gemmepi__check_positions("gather_a", desc->gather_a);
+  if (!status)
+    status = gemmepi__check_positions("gather_b", desc->gather_b);
+  if (!status)
+    status = gemmepi__check_positions("scatter_d", desc->scatter_d);
+  if (!status)
+    status = of_k ? gemmepi__check_positions("product.k", desc->product.k)
+        : gemmepi__check_positions("product.m", desc->product.m);
+  if (status)
+    return status;
+  if (desc->weighted != 0 && desc->weighted != 1)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is %d; accepted are 0 and 1%s",
+      desc->weighted, GEMMEPI__UNINITIALISED);
+  if (of_k && (desc->scatter_d || desc->weighted))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
+      "GROUPS_OF_ROWS", desc->scatter_d ? "scatter_d" : "weighted");
+  if (!of_k && desc->gather_b)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
+      (long long)desc->gather_b);
+  if (desc->gather_a && desc->product.a.transposed != of_k)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; accepted is %d with GROUPS_OF_%s",
+      desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+  if (desc->gather_b && desc->product.b.transposed)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; accepted is 0",
+      desc->product.b.transposed);
+  return GEMMEPI_OK;
+}
+
+/* Scales that change along k would be those of several groups. */
+static gemmepi_status gemmepi__check_scales_of_groups(const gemmepi_grouped_desc *desc) {
+  const gemmepi_scale *scales[2];
+  int i;
+  scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
+  for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
+    if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
+      return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.%s.scale.mode is %d with GROUPS_OF_K; groups do not end where "
+        "128 steps of k do: accepted are NONE, TENSOR and OUTER", i ? "b" : "a", (int)scales[i]->mode);
+  return GEMMEPI_OK;
+}
+
+/* What a group has of its own, bit by operand. */
+static uint32_t gemmepi__own_of_group(int of_k) {
+  return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL |
+        1u << GEMMEPI__BIAS
+        : 1u << GEMMEPI__B | 1u << GEMMEPI__BIAS;
+}
+
+/* The stride of items that lie one after another, in elements; 0 where there are too many, which the view's check says. */
+static int64_t gemmepi__dense_stride(int64_t lines, int64_t length, int64_t ld, int is_mask) {
+  int64_t stride;
+  if (ld <= 0)
+    ld = is_mask ? (length + 127) / 128 * 128 : length;
+  stride = gemmepi__offset(lines, ld, 0);
+  return stride < 0 ? 0 : stride;
+}
+
+typedef struct gemmepi__desc_matrix {
+  int operand;
+  gemmepi_matrix *matrix;
+  int64_t lines, length;
+} gemmepi__desc_matrix;
+
+/* Strides as the problem needs them: of what groups have of their own the caller's, or one after another; of outputs that are one matrix any that
+ keep items apart, for a moment. */
+static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+  int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+  uint32_t own = gemmepi__own_of_group(of_k);
+  int64_t n = product->n, columns = gemmepi__result_columns(product->epilogue, n);
+  const gemmepi__desc_matrix matrices[] = {
+    {GEMMEPI__A, &product->a, 0, 0},
+    {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k,
+    product->b.transposed ? product->k : n},
+    {GEMMEPI__C, &product->c, product->m, n},
+    {GEMMEPI__D, &product->d, product->m, columns < 0 ? 0 : columns},
+    {GEMMEPI__AUX, &product->aux, product->m, gemmepi__aux_columns(product->epilogue, n)},
+    {GEMMEPI__RESIDUAL, &product->residual, product->m, columns < 0 ? 0 : columns}};
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(matrices); i++) {
+    const gemmepi__desc_matrix *row = &matrices[i];
+    const char *name = gemmepi__operand_names[row->operand];
+    int is_own = own >> row->operand & 1,
+      is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
+    if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.product.%s has a batch_stride, but it is one matrix for all groups with GROUPS_OF_%s: leave it 0",
+        name, of_k ? "K" : "ROWS");
+    if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
+      continue; /* as D */
+    if (!row->matrix->batch_stride && (is_own || is_output))
+      row->matrix->batch_stride = gemmepi__dense_stride(row->lines, row->length, row->matrix->ld, row->operand == GEMMEPI__AUX &&
+        gemmepi__aux_is_mask(product->epilogue));
+  }
+  if (product->bias.batch_stride == 0)
+    product->bias.batch_stride = n < 0 ? 0 : n;
+  return GEMMEPI_OK;
+}
+
+/* Of one matrix for all groups, of so many lines where that is not negative. */
+static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, int64_t lines) {
+  gemmepi__view *view = &problem->views[operand];
+  if (!view->dtype)
+    return GEMMEPI_OK;
+  if (lines >= 0)
+    view->lines = lines;
+  view->batch_stride = 0;
+  return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
+}
+
+/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another. */
+static void gemmepi__spread_scales(gemmepi__problem *problem) {
+  uint32_t own = gemmepi__own_of_group(problem->grouping.is_of_k);
+  int operand;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++) {
+    gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    if (!scale->dtype || !(own >> operand & 1) || scale->batch_stride || problem->batch <= 1)
+      continue;
+    scale->batch_stride = scale->lines * scale->ld;
+    scale->bytes += (problem->batch - 1) * scale->batch_stride * 4;
+  }
+}
+
+static gemmepi_status gemmepi__make_weights(gemmepi__problem *problem, int64_t rows) {
+  gemmepi__view *view = &problem->views[GEMMEPI__ROW_FACTOR];
+  if (problem->accumulator == GEMMEPI_I32)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is 1 with a result in I32; weights are F32");
+  view->dtype = GEMMEPI_F32;
+  view->bits = 32;
+  view->alignment = 4;
+  view->lines = 1;
+  view->length = rows;
+  view->ld = 0;
+  view->batch_stride = 0;
+  return gemmepi__check_view(view, "weights", 1);
+}
+
+/* The rows that D, and what lies as it does, has. */
+static int64_t gemmepi__rows_of_d(const gemmepi__problem *problem) {
+  return problem->views[GEMMEPI__D].lines;
+}
+
+/* How many positions there are at most. */
+static int64_t gemmepi__positions(const gemmepi__problem *problem) {
+  return problem->grouping.is_of_k ? problem->k : problem->m;
+}
+
+static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
+  static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+  int of_k = problem->grouping.is_of_k;
+  gemmepi_status status = gemmepi__make_one(problem, GEMMEPI__A, desc->gather_a ? desc->gather_a : -1);
+  size_t i;
+  if (!status && of_k)
+    status = gemmepi__make_one(problem, GEMMEPI__B, desc->gather_b ? desc->gather_b : -1);
+  for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
+    status = gemmepi__make_one(problem, of_rows[i], desc->scatter_d ? desc->scatter_d : -1);
+  if (!status && desc->weighted)
+    status = gemmepi__make_weights(problem, gemmepi__rows_of_d(problem));
+  return status;
+}
+
+/* Scales of a by rows, or of b with groups of k, count the rows that are stored: a gathered a's take its own. */
+static void gemmepi__count_scales(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+  if (desc->gather_a && desc->grouping == GEMMEPI_GROUPS_OF_ROWS)
+    product->m = desc->gather_a;
+}
+
+/* The scales of a gathered a, which has rows of its own. */
+static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
+  gemmepi_matmul_desc own = desc->product;
+  gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_A];
+  gemmepi__count_scales(desc, &own);
+  if (!scale->dtype || own.m == desc->product.m)
+    return GEMMEPI_OK;
+  memset(scale, 0, sizeof *scale);
+  problem->views[GEMMEPI__A].scale = 0;
+  return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
+}
+
+static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
+  const gemmepi_grouped_desc *desc, size_t alignment, gemmepi__problem *problem) {
+  gemmepi_matmul_desc product;
+  gemmepi_status status;
+  if (!desc)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  product = desc->product;
+  status = gemmepi__check_grouping(desc);
+  if (!status)
+    status = gemmepi__check_indices(desc);
+  if (!status)
+    status = gemmepi__check_scales_of_groups(desc);
+  if (!status)
+    status = gemmepi__check_epilogue(product.epilogue);
+  if (!status)
+    status = gemmepi__set_strides(desc, &product);
+  product.batch = desc->groups;
+  if (!status)
+    status = gemmepi__normalise_in(allocator, &product, alignment, problem);
+  if (status)
+    return status;
+  problem->grouping.groups = desc->groups;
+  problem->grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+  problem->grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
+  problem->grouping.scattered = desc->scatter_d > 0;
+  status = gemmepi__unite_views(desc, problem);
+  if (!status)
+    status = gemmepi__take_gathered_scale(desc, problem);
+  gemmepi__spread_scales(problem);
+  gemmepi__list_operands(problem);
+  return status;
+}
+
+/* The product of one group alone: of `first` positions on, as many as there are. */
+static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
+  gemmepi__problem one = *problem;
+  one.batch = 1;
+  memset(&one.grouping, 0, sizeof one.grouping);
+  *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
+  return one;
+}
+
+/* >>arguments */
+
+/* What a run reads beside operands; NULL: it has none. */
+typedef struct gemmepi__group_lists {
+  const int32_t *lists[GEMMEPI__FAULTS]; /* in the order of names */
+  int64_t limits[GEMMEPI__FAULTS]; /* what an index is less than; of ends the most */
+} gemmepi__group_lists;
+
+static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const char *name,
+  const int32_t *list, int64_t length) {
+  uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
+  int i;
+  if (begin % 4)
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
+  for (i = 0; i < problem->outputs; i++) {
+    const gemmepi__view *view = &problem->views[problem->list[i]];
+    uintptr_t output = (uintptr_t)arguments->pointers[problem->list[i]];
+    if (output && output < end && begin < output + (uintptr_t)view->bytes)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
+        gemmepi__argument_name(problem, problem->list[i]), (const void *)output,
+        (long long)view->bytes, name, (const void *)list);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists) {
+  const gemmepi__grouping *grouping = &problem->grouping;
+  int wanted[GEMMEPI__FAULTS], i;
+  static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
+  gemmepi_status status = GEMMEPI_OK;
+  wanted[GEMMEPI__FAULT_ENDS] = 1;
+  wanted[GEMMEPI__FAULT_A] = grouping->gathered & 1;
+  wanted[GEMMEPI__FAULT_B] = grouping->gathered >> 1;
+  wanted[GEMMEPI__FAULT_D] = grouping->scattered;
+  for (i = 0; i < GEMMEPI__FAULTS && !status; i++) {
+    int64_t length = i ? gemmepi__positions(problem) : grouping->groups;
+    if (!lists->lists[i] && wanted[i] && length)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product %s%s needs it",
+        gemmepi__names_of_lists[i], i ? "with " : "", fields[i]);
+    if (lists->lists[i] && !wanted[i])
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", gemmepi__names_of_lists[i], fields[i]);
+    if (lists->lists[i])
+      status =
+        gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
+  }
+  return status;
+}
+
+/* args -> arguments and lists, or the sentence that says what is wrong with them. */
+static gemmepi_status gemmepi__take_grouped_arguments(const gemmepi__problem *problem, const gemmepi_grouped_args *args,
+  gemmepi__arguments *arguments, gemmepi__group_lists *lists) {
+  int weighted = gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR);
+  gemmepi_status status;
+  if (weighted != (args->weights != NULL) && (args->weights || gemmepi__rows_of_d(problem)))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
+      args->weights ? "given" : "NULL", weighted);
+  status = gemmepi__take_arguments_with(problem, &args->product, args->weights, arguments);
+  if (status)
+    return status;
+  memset(lists, 0, sizeof *lists);
+  lists->lists[GEMMEPI__FAULT_ENDS] = args->ends;
+  lists->lists[GEMMEPI__FAULT_A] = args->index_a;
+  lists->lists[GEMMEPI__FAULT_B] = args->index_b;
+  lists->lists[GEMMEPI__FAULT_D] = args->index_d;
+  lists->limits[GEMMEPI__FAULT_ENDS] = gemmepi__positions(problem);
+  lists->limits[GEMMEPI__FAULT_A] = problem->views[GEMMEPI__A].lines;
+  lists->limits[GEMMEPI__FAULT_B] = problem->views[GEMMEPI__B].lines;
+  lists->limits[GEMMEPI__FAULT_D] = gemmepi__rows_of_d(problem);
+  return gemmepi__check_lists(problem, arguments, lists);
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* The pointers of a formula's operands in one run, checked like all others. */
@@ -11512,6 +12005,7 @@ typedef struct gemmepi__cu_launch_config {
   X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
   X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
   X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0) \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6) \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7) \
   X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9) \
@@ -11522,6 +12016,8 @@ typedef struct gemmepi__cu_launch_config {
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3) \
   X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0) \
   X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6) \
+  X(CU_MEMHOSTALLOC_PORTABLE, 1) \
+  X(CU_MEMHOSTALLOC_DEVICEMAP, 2) \
   X(CU_STREAM_DEFAULT, 0) \
   X(CU_STREAM_NON_BLOCKING, 1) \
   X(CU_STREAM_CAPTURE_MODE_RELAXED, 2) \
@@ -11560,6 +12056,8 @@ enum {
   X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void)) \
   X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size)) \
   X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer)) \
+  X(mem_host_alloc, cuMemHostAlloc, gemmepi__cu_result, (void **pointer, size_t size, unsigned flags)) \
+  X(mem_free_host, cuMemFreeHost, gemmepi__cu_result, (void *pointer)) \
   X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result, \
     (void *value, int attribute, gemmepi__cu_deviceptr pointer)) \
   X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result, \
@@ -13013,6 +13511,9 @@ struct gemmepi_context {
     tune_lock; /* held while a problem is tuned: what is timed is alone, as far as the context goes */
   int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
+  gemmepi__atomic_pointer
+    faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
+
   gemmepi__mutex lock; /* held for moments: guards handles, plans, and adding to blocks */
   gemmepi__map handles; /* the host's: see handles.h */
   gemmepi__map plans; /* of one-shot calls: gemmepi__kept by problem or task */
@@ -13382,6 +13883,52 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
   gemmepi__unlock(&context->build_lock);
   return GEMMEPI_OK;
 }
+/* What kernels find wrong in lists that only the device can read: a few numbers in memory of the host's that the device reaches, looked at by
+ later calls. There from a context's first grouped plan on. */
+
+/* Of each list, as gemmepi__fault in kernels/params.h has them. */
+enum {
+  GEMMEPI__FAULT_IS_SET,
+  GEMMEPI__FAULT_AT,
+  GEMMEPI__FAULT_VALUE,
+  GEMMEPI__FAULT_BESIDE,
+  GEMMEPI__FAULT_NUMBERS
+};
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gemmepi__make_faults(gemmepi_context *context) {
+  const size_t size = sizeof(int) * GEMMEPI__LISTS * GEMMEPI__FAULT_NUMBERS;
+  void *faults = NULL;
+  int result;
+  if (gemmepi__load_pointer(&context->faults))
+    return GEMMEPI_OK;
+  result = context->driver.mem_host_alloc(&faults, size, GEMMEPI__CU_MEMHOSTALLOC_PORTABLE | GEMMEPI__CU_MEMHOSTALLOC_DEVICEMAP);
+  if (result)
+    return gemmepi__cuda_failed(&context->driver, result, "allocating memory that device and host share");
+  memset(faults, 0, size);
+  gemmepi__publish_pointer(&context->faults, faults);
+  return GEMMEPI_OK;
+}
+
+/* The sentence about a run that has found something wrong since the last call, once. */
+static gemmepi_status gemmepi__take_fault(gemmepi_context *context) {
+  volatile int *faults = (volatile int *)gemmepi__load_pointer(&context->faults);
+  int list, at, value, beside, is_set;
+  for (list = 0; faults && list < GEMMEPI__LISTS; list++, faults += GEMMEPI__FAULT_NUMBERS) {
+    if (!faults[GEMMEPI__FAULT_IS_SET])
+      continue;
+    gemmepi__lock(&context->lock);
+    is_set = faults[GEMMEPI__FAULT_IS_SET];
+    at = faults[GEMMEPI__FAULT_AT];
+    value = faults[GEMMEPI__FAULT_VALUE];
+    beside = faults[GEMMEPI__FAULT_BESIDE];
+    faults[GEMMEPI__FAULT_IS_SET] = 0;
+    gemmepi__unlock(&context->lock);
+    if (is_set)
+      return gemmepi__refuse_list(list, at, value, beside);
+  }
+  return GEMMEPI_OK;
+}
 /* What the host gave out, memory and streams, so that what is none of it is refused there as a GPU refuses it. */
 
 /* What a pointer in context->handles is: the address of one of these. */
@@ -13443,7 +13990,10 @@ static gemmepi_status gemmepi__check_run(gemmepi_context *context, gemmepi_strea
   if (begin && size > (size_t)((uintptr_t)-1 - begin))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.workspace is %p and args.workspace_size %llu; no address space is that large", workspace, (gemmepi__ull)size);
-  return gemmepi__check_stream(context, stream);
+  {
+    gemmepi_status status = gemmepi__check_stream(context, stream);
+    return status ? status : gemmepi__take_fault(context);
+  }
 }
 
 /* The tokens of streams that were not destroyed. */
@@ -13580,7 +14130,7 @@ static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void
     result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
   return result ? gemmepi__cuda_failed(&context->driver, result, up ? "copying to the device" : "copying to the host")
-        : GEMMEPI_OK;
+        : gemmepi__take_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
@@ -13612,7 +14162,8 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
     return status;
   result = context->driver.stream_synchronize(stream);
   gemmepi__leave_relaxed(context, &entry);
-  return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream") : GEMMEPI_OK;
+  return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream")
+        : gemmepi__take_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream) {
@@ -13907,14 +14458,14 @@ static const gemmepi__source gemmepi__sources[] = {
 {"epilogue.cuh",
 {
 "#line 1 \"src/kernels/epilogue.cuh\"\n#line 13\n#pragma once\n#include \"epilogue_column_sums.cuh\"\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_found.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_inside.cuh\"\n#include \"epilogue_mask.cuh\"\n#include \"epilogue_staging.cuh\"\n\nDEVICE Acc scalar(const double*on_device,double given){\nreturn from_acc<Acc>(on_device? *on_device:given);\n}\n\ntemplate<bool Exists>DEVICE Acc tensor_scale(const gemmepi__kernel_scale&scale,long long item){\nif constexpr(Exists)\nreturn(Acc)scale.data[item*scale.stride];\nelse\nreturn 1;\n}\n\nDEVICE bool takes_c(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nreturn!GEMMEPI_APPLIED&&p.uses_c&&state.beta!=0;\n}\n\nDEVICE Epilogue_state begin_epilogue(const gemmepi__epilogue_params&p,const Beside*beside,long long item,\nlong long column,int valid){\nEpilogue_state state={};\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nstate.beside=beside;\n#endif\n"
-"state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(GEMMEPI_SCALE_B==SCALE_OUTER){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
+"state.alpha=GEMMEPI_APPLIED?Acc(1):scalar(p.device_alpha,p.alpha);\nstate.beta=GEMMEPI_APPLIED?Acc(0):scalar(p.device_beta,p.beta);\nif(GEMMEPI_SCALE_A==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_a,item));\nif(GEMMEPI_SCALE_B==SCALE_TENSOR)\nstate.alpha=product(state.alpha,tensor_scale<true>(p.scale_b,item));\nif(COLUMNS_SCALED){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst float*scale=p.scale_b.data+item*p.scale_b.stride +column_of_half<HALVES_IN>(p,column,half);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nstate.column_factors[half][i]=i<valid?product(state.alpha,(Acc)scale[i]):Acc(0);\n}\n}\nstate.scale_c=takes_c(p,state)?tensor_scale<SCALES_C>(p.scale_c,item):Acc(1);\nstate.scale_d=tensor_scale<SCALES_D>(p.scale_d,item);\nstate.scale_aux=tensor_scale<SCALES_AUX>(p.scale_aux,item);\nstate.scale_residual=tensor_scale<SCALES_RESIDUAL>(p.scale_residual,item);\nreturn state;\n}\n\n"
 "DEVICE void load_saved(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,\nlong long row,long long column,int valid,Saved&saved){\nif(!BACKWARD||(!SPREAD&&valid==0))\nreturn;\nif constexpr(LOADS_MASK){\nsaved.mask=state.loaded_mask>>2*lane_of_row();\n}else if constexpr(AUX_IS_MASK&&SPREAD){\nsaved.mask=load_spread_mask(p,item,row,column,valid);\n}else if constexpr(AUX_IS_MASK){\nsaved.mask=((const u8*)p.aux.data)[offset(p.aux,item,row,column)/8];\n}else{\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nif constexpr(LOADS_AUX)\nsaved.runs[half]=unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);\nelse\nsaved.runs[half]=read(\n(const GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row,column_of_half<HALVES_SAVED>(p,column,half)),valid);\n}\n}\n}\n\n\ntemplate<int Number,class State>\nDEVICE Acc extra_of_row(const State&state,long long item,long long row,int valid){\nif constexpr(has_extra(Number)){\n"
-"const gemmepi__kernel_matrix&x=state.beside[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=GEMMEPI_SCALE_B==SCALE_OUTER?Acc(1):state.alpha;\nif(GEMMEPI_SCALE_A==SCALE_OUTER)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !GEMMEPI_FORMULA){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\n"
-"store_mask(p.aux,item,row,column,valid,v);\nelse if(SCALES_AUX)\n",
-"store_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\nelse\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\n"
-"memcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\ngate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,IN_GROUPS?column_of_half<HALVES_IN>(p,column,half):column+half*p.n,valid,\nv[half]);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n#else\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\n"
-"finish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\nif constexpr(BACKWARD){\napply_derivative(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column_of_half<HALVES_OUT>(p,column,half),valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n#endif\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\n"
-"long long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nif(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,\ncolumn_of_half<HALVES_OUT>(p,column,half),valid,v[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column_of_half<HALVES_OUT>(p,column,half),valid,\nv[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
+"const gemmepi__kernel_matrix&x=state.beside[Number];\nreturn valid>0?(Acc)((const float*)x.data)[item*x.stride +row]:Acc(0);\n}\nreturn 0;\n}\n\n\nDEVICE void finish_product(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nint half,long long item,long long row,long long column,int valid,\nAcc(&v)[RUN]){\nAcc other[RUN];\nAcc row_factor=COLUMNS_SCALED?Acc(1):state.alpha;\nif(ROWS_SCALED)\nrow_factor=product(row_factor,(Acc)p.scale_a.data[item*p.scale_a.stride +row]);\nmultiply_by_factors(row_factor,state.column_factors[half],v);\nif(takes_c(p,state)){\nload<GEMMEPI_C_TYPE>(p.c,item,row,column,valid,other);\nadd_product(SCALES_C?product(state.beta,state.scale_c):state.beta,other,v);\n}\nif(HAS_BIAS&& !GEMMEPI_FORMULA){\nto_accs(of.bias[half],other);\nadd_bias(half,other,v);\n}\nif(AMAX_AUX)\nkeep_largest_of_run(v,valid,state.largest_aux);\nif(WRITES_AUX){\nif(KEEPS_MASK)\nkeep_mask(state,v);\nelse if(AUX_IS_MASK)\nstore_mask(p.aux,item,row,column,valid,v);\n"
+"else if(SCALES_AUX)\nstore_scaled<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],state.scale_aux,item,row,column,\nvalid,v);\n",
+"else\nstore<GEMMEPI_AUX_TYPE,STAGES_AUX>(p.aux,state.staged_aux[half],item,row,column,valid,v);\n}\n}\n\n\nDEVICE void apply_derivative(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Saved&saved,\nAcc(&v)[HALVES][RUN]){\nif constexpr(AUX_IS_MASK){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=saved.mask>>place(i)&1?v[0][i]:Acc(0);\n}else if constexpr(!SAME<Acc,I32>){\nAcc aside[HALVES_SAVED][RUN];\n#pragma unroll\nfor(int half=0;half<HALVES_SAVED;half++){\nto_accs(saved.runs[half],aside[half]);\n#pragma unroll\nfor(int i=0;SCALES_AUX&&i<RUN;i++)\naside[half][i]*=state.scale_aux;\n}\nif constexpr(GATED){\nconst Acc*dy=UPSTREAM?aside[0]:v[0];\nconst Acc(*pair)[RUN]=UPSTREAM?v:aside;\n#pragma unroll\nfor(int i=0;i<RUN;i+=TOGETHER){\nAcc upstream[TOGETHER],value[TOGETHER],gate[TOGETHER],of_gate[TOGETHER];\nmemcpy(upstream,dy+i,sizeof upstream);\nmemcpy(value,pair[VALUE]+i,sizeof value);\nmemcpy(gate,pair[GATE]+i,sizeof gate);\n"
+"gate_gradients<ACTIVATION>(upstream,value,gate,(Acc)p.parameter,of_gate);\n#pragma unroll\nfor(int j=0;j<TOGETHER;j++)\nv[VALUE][i+j]=times_activation<ACTIVATION>(upstream[j],gate[j],(Acc)p.parameter);\nmemcpy(v[GATE]+i,of_gate,sizeof of_gate);\n}\n}else{\ndifferentiate((Acc)p.parameter,aside,v);\n}\n}\n}\n\n\nDEVICE void epilogue(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,long long item,long long row,long long column,int valid,\nAcc(&v)[HALVES][RUN]){\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,IN_GROUPS?column_of_half<HALVES_IN>(p,column,half):column+half*p.n,valid,\nv[half]);\napply_formula(p,state,of,saved,{item,row,column,valid},v);\n#else\nAcc row_factor=extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state,item,row,valid);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfinish_product(p,state,of,half,item,row,column+half*p.n,valid,v[half]);\n"
+"if constexpr(BACKWARD){\napply_derivative(p,state,saved,v);\n}else if constexpr(GATED){\nmultiply_halves((Acc)p.parameter,v);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=activate_finished((Acc)p.parameter,v[0][i]);\n}\nif(has_extra(GEMMEPI__EXTRA_ROW_FACTOR))\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nv[i/RUN][i%RUN]=product(v[i/RUN][i%RUN],row_factor);\nif(HAS_RESIDUAL)\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc other[RUN];\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]),other);\nelse\nload<GEMMEPI_RESIDUAL_TYPE>(p.residual,item,row,column_of_half<HALVES_OUT>(p,column,half),valid,other);\nadd_residual(state.scale_residual,other,v[half]);\n}\n#endif\n}\n\n\nDEVICE void store_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,\nlong long row,long long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\n"
+"if(AMAX_D)\nkeep_largest_of_run(v[half],valid,state.largest_d);\nif(!GEMMEPI_STORES_D)\ncontinue;\nif(SCALES_D)\nstore_scaled<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],state.scale_d,item,row,\ncolumn_of_half<HALVES_OUT>(p,column,half),valid,v[half]);\nelse\nstore<GEMMEPI_D_TYPE,STAGES_D>(p.d,state.staged_d[half],item,row,column_of_half<HALVES_OUT>(p,column,half),valid,\nv[half]);\n}\n}\n\n\nDEVICE void end_epilogue(const gemmepi__epilogue_params&p,const Epilogue_state&state){\nif(AMAX_D)\nstore_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
 "#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gemmepi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+i]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n"
@@ -13922,7 +14473,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\nDEVICE void store(const gemmepi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first+column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT+half)*p.n+first+column()]=of_column;\n}\n}\n};\n"}},
 {"epilogue_formula.cuh",
 {
-"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=GEMMEPI_SCALE_B==SCALE_OUTER;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:GEMMEPI_SCALE_A==SCALE_OUTER?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\nHAS_BIAS&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n"
+"#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=COLUMNS_SCALED;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:ROWS_SCALED?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\nHAS_BIAS&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n"
 "DEVICE void add_bias(int half,const Acc(&bias)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif constexpr(SCALES_SUM)\nv[i]=half==GATE%HALVES?fmaf(v[i],SUM_SCALE<ACTIVATION>,bias[i]*SUM_SCALE<ACTIVATION>)\n:v[i]+bias[i];\nelse\nv[i]=sum(v[i],bias[i]);\n}\n\n\nDEVICE Acc activate_finished(Acc parameter,Acc v){\nif constexpr(SCALES_SUM)\nreturn activate_scaled_sum<ACTIVATION>(v);\nelse\nreturn activate_sum<ACTIVATION,GATED>(v,parameter);\n}\n\n\nDEVICE void multiply_halves(Acc parameter,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++){\nif constexpr(SAME<Acc,I32>)\nv[0][i]=product(v[VALUE%HALVES][i],activate<ACTIVATION>(v[GATE%HALVES][i],Acc(0)));\nelse if constexpr(GATES_BY_SUMS<ACTIVATION>)\nv[0][i]=v[VALUE%HALVES][i]*activate_finished(parameter,v[GATE%HALVES][i]);\nelse\nv[0][i]=times_activation<ACTIVATION>(v[VALUE%HALVES][i],v[GATE%HALVES][i],parameter);\n}\n}\n\n\nconstexpr int TOGETHER= !SPREAD?1:GEMMEPI_APPLIED&& !HAS_RESIDUAL?RUN:4;\n\n\n"
 "DEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
 {"epilogue_found.cuh",
@@ -13957,11 +14508,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/epilogue_parameters.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"amax.cuh\"\n#include \"found_scale.cuh\"\n#include \"params.h\"\n\n\n#ifndef GEMMEPI_EPILOGUE\n#define GEMMEPI_EPILOGUE 0\n#define GEMMEPI_ACC F32\n#define GEMMEPI_C_TYPE F32\n#define GEMMEPI_D_TYPE F32\n#define GEMMEPI_BIAS_TYPE F32\n#define GEMMEPI_AUX_TYPE F32\n#define GEMMEPI_RESIDUAL_TYPE F32\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_SCALE_A 0\n#define GEMMEPI_SCALE_B 0\n#define GEMMEPI_SCALES 0\n#define GEMMEPI_AMAX 0\n#define GEMMEPI_STORES_D 1\n#endif\n#ifndef GEMMEPI_APPLIED\n#define GEMMEPI_APPLIED 0\n#endif\n#ifndef GEMMEPI_INVARIANT\n#define GEMMEPI_INVARIANT 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#endif\n#ifndef GEMMEPI_FORMULA\n#define GEMMEPI_FORMULA 0\n#define GEMMEPI_FORMULA_ROLLS 0\n#endif\n#ifndef GEMMEPI_HALF_GROUP\n#define GEMMEPI_HALF_GROUP 0\n#endif\n#ifndef GEMMEPI_EXTRAS\n#define GEMMEPI_EXTRAS 0\n#endif\n"
 "#ifndef GEMMEPI_FINDS\n#define GEMMEPI_FINDS 0\n#endif\n#ifndef GEMMEPI_SPREAD\n#define GEMMEPI_SPREAD 0\n#endif\n#ifndef GEMMEPI_APART\n#define GEMMEPI_APART 0\n#endif\n#ifndef GEMMEPI_LOADED\n#define GEMMEPI_LOADED 0\n#endif\n#ifndef GEMMEPI_MASK_WORDS\n#define GEMMEPI_MASK_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGES_WORDS\n#define GEMMEPI_STAGES_WORDS 0\n#endif\n#ifndef GEMMEPI_STAGED\n#define GEMMEPI_STAGED 0\n#endif\n#ifndef GEMMEPI_COPIED\n#define GEMMEPI_COPIED 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\n\nconstexpr bool HAS_BIAS=(GEMMEPI_EPILOGUE&FLAG_BIAS)!=0;\nconstexpr bool WRITES_AUX=(GEMMEPI_EPILOGUE&FLAG_AUX)!=0;\nconstexpr bool BACKWARD=(GEMMEPI_EPILOGUE&FLAG_BACKWARD)!=0;\nconstexpr bool HAS_RESIDUAL=(GEMMEPI_EPILOGUE&FLAG_RESIDUAL)!=0;\nconstexpr bool HAS_BGRAD=(GEMMEPI_EPILOGUE&FLAG_BGRAD)!=0;\nconstexpr bool GATED=(GEMMEPI_EPILOGUE&FLAG_GATED)!=0;\nconstexpr bool GATE_FIRST=(GEMMEPI_EPILOGUE&FLAG_GATE_FIRST)!=0;\n"
-"constexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\n"
-"constexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gemmepi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gemmepi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n#if GEMMEPI_FORMULA\n#include \"formula_kinds.cuh\"\n"
-"#include \"formula_reduce.cuh\"\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\n",
-"template<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\n"
-"int mask_place;\n};\n"}},
+"constexpr bool UPSTREAM=(GEMMEPI_EPILOGUE&FLAG_UPSTREAM)!=0;\nconstexpr int ACTIVATION=GEMMEPI_EPILOGUE&0xff;\nconstexpr int HALVES=GATED?2:1,VALUE=GATE_FIRST?1:0,GATE=1-VALUE;\nconstexpr int HALVES_IN=GATED&&(!BACKWARD||UPSTREAM)?2:1;\nconstexpr int HALVES_OUT=GATED&&(BACKWARD||UPSTREAM)?2:1;\nconstexpr bool IN_GROUPS=GEMMEPI_HALF_GROUP>0;\nconstexpr int HALF_GROUP=IN_GROUPS?GEMMEPI_HALF_GROUP:1;\nconstexpr int HALVES_SAVED=GATED&& !UPSTREAM?2:1;\nconstexpr bool AUX_IS_MASK=SAVES_MASK<ACTIVATION> && !GATED&& !UPSTREAM;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool WHOLE=GEMMEPI_WHOLE;\nconstexpr bool SPREAD=GEMMEPI_SPREAD,APART=GEMMEPI_APART;\n\nconstexpr bool ROWS_SCALED=GEMMEPI_SCALE_A==SCALE_OUTER&& !SPREAD,COLUMNS_SCALED=GEMMEPI_SCALE_B==SCALE_OUTER&& !SPREAD;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\n"
+"constexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n__device__ constexpr bool has_extra(int number){\nreturn(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gemmepi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gemmepi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n"
+"#if GEMMEPI_FORMULA\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n\n\n",
+"constexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\n"
+"u32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
@@ -13984,23 +14535,40 @@ static const gemmepi__source gemmepi__sources[] = {
 "*p.scale=scale;\n*p.reciprocal=factor_of_scale(scale);\n}\n}\n"}},
 {"gemm_plain.cu",
 {
-"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Accumulated;\ntypedef Choose<TENSOR_CORES,Compute,Accumulated>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\n"
-"constexpr int OCTET=8;\nconstexpr int OCTETS=TILE/2/OCTET;\nconstexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE +8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\nconstexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr bool A_VARIES=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\nstatic_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool HIGH_TOTALS=CHUNKED&&SAME<Accumulated,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<HIGH_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\n"
-"return outer*LINE_PITCH+((byte/PIECE ^ outer/OCTET%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\ntemplate<class T,bool Transposed,bool Aligned>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\nstatic constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\nWords<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,long long outer){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\nrun=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data+item*x.stride +line*ld+run+(Transposed?outer:outer*ld);\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\n"
-"int lines_left=(Transposed?k_left:outer_left)-line;\nint run_left=(Transposed?outer_left:k_left)-run;\nint valid=existing(run_left);\nif(Aligned&&valid==RUN&&lines_left>((UNITS-1)*LINES+1)*PACKED-1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nfrom+=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED+i;\nruns[unit][i]=read_run<Aligned>(from+next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line +unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\nif constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n"
-"__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\n",
-"constexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words+word];\n*reinterpret_cast<Part*>(shared+place(outer,run*(int)sizeof(Staged)+i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\nelement.at[word]=staged[0].at[outer*words+word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\n"
-"constexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared+place(run+outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\nDEVICE void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
-"\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\nDEVICE void multiply_fragments(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=eighth*LINE_PITCH+quarter*sizeof(u32);\nb+=eighth*LINE_PITCH+quarter*sizeof(u32);\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[OCTETS/2][4],right[OCTETS][2];\n#pragma unroll\n"
-"for(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*OCTET,byte +half*PIECE);\nleft[i/2][i%2+2*half]= *reinterpret_cast<const u32*>(a+at);\nright[i][half]= *reinterpret_cast<const u32*>(b+at);\n}\n#pragma unroll\nfor(int i=0;i<OCTETS;i+=2)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\nmultiply_16(T(),sums[i][j],sums[i+1][j],left[i/2],right[j]);\n}\n}\n\nDEVICE int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\nDEVICE float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\nDEVICE double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE void multiply_elements(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nconstexpr int count=PIECE/(int)sizeof(Accumulated);\nstruct alignas(PIECE)Part{\nAccumulated at[count];\n};\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=eighth*LINE_PITCH;\nb+=quarter*2*LINE_PITCH;\n#pragma unroll 1\nfor(int half=0;half<2;half++){\n"
-"#pragma unroll\nfor(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[OCTETS],right[OCTETS][2];\n",
-"#pragma unroll\nfor(int i=0;i<OCTETS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a+place(i*OCTET,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b+place(i*OCTET+e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na+=LINE_BYTES/2;\nb+=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[OCTETS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\nlong long outer=first<extent?first:extent-1;\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent-first;\n}\n__device__ void next(){\n#pragma unroll\n"
-"for(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*OCTET+e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i+e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat+=step;\n}\n};\n\ntemplate<class T>DEVICE void add_to_total(T&value,Total&total,float factor){\nif constexpr(HIGH_TOTALS){\ntotal+=value>>16;\nvalue&=0xffff;\n}else{\ntotal+=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\nDEVICE void add_chunk(const Left&left,const Right&right,Accumulated(&sums)[OCTETS][OCTETS][2],\nTotal(&totals)[OCTETS][OCTETS][2]){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\nDEVICE Acc finished(Accumulated value,Total total){\nif(HIGH_TOTALS)\nreturn(Acc)((long long)total*65536+(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n"
-"}\n\n\n\ntemplate<class Left,class Right>\nDEVICE void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\nDEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\na.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE;\nint rows=p.m-tile_row<TILE?(int)(p.m-tile_row):TILE;\nint columns=p.n-tile_column<TILE?(int)(p.n-tile_column):TILE;\n"
-"int row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nAccumulated sums[OCTETS][OCTETS][2]={};\nTotal totals[OCTETS][OCTETS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED>a(params.a,item,tile_row);\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED>b(params.b,item,tile_column);\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+eighth,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=params.k<STEP?(int)params.k:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\nint chunk_left=0;\nfor(long long left=params.k;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\n"
-"chunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\n",
-"scales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++){\nint at=(row+i*OCTET+eighth)*RESULT_PITCH+column+j*OCTET+quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n}\n__syncthreads();\nconstexpr int width=TILE/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\n"
-"Epilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nload_saved(p,state,item,tile_row+r,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=results[r*RESULT_PITCH+x*RUN+i];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,tile_row+r,first,valid,v);\nstore_result(p,state,item,tile_row+r,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/gemm_plain.cu\"\n\n\n\n\n\n\n#include \"epilogue.cuh\"\n#include \"groups.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_B_TYPE F32\n#define GEMMEPI_A_TRANSPOSED 0\n#define GEMMEPI_B_TRANSPOSED 0\n#define GEMMEPI_A_ALIGNED 0\n#define GEMMEPI_B_ALIGNED 0\n#define GEMMEPI_COMPUTE_TYPE F32\n#define GEMMEPI_CHUNK 0\n#endif\n#ifndef GEMMEPI_ROW_SCALE_A\n#define GEMMEPI_ROW_SCALE_A 0\n#endif\n\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_B_TYPE B;\ntypedef GEMMEPI_COMPUTE_TYPE Compute;\n\ntemplate<bool Condition,class X,class Y>struct Choice{\ntypedef X type;\n};\ntemplate<class X,class Y>struct Choice<false,X,Y>{\ntypedef Y type;\n};\ntemplate<bool Condition,class X,class Y>using Choose=typename Choice<Condition,X,Y>::type;\n\nconstexpr bool TENSOR_CORES=__CUDA_ARCH__>=800&& !SAME<Compute,F32> && !SAME<Compute,F64>;\ntypedef Choose<SAME<Compute,I8>,int,Choose<SAME<Compute,F64>,double,float>>Accumulated;\n"
+"typedef Choose<TENSOR_CORES,Compute,Accumulated>Staged;\n\nconstexpr int THREADS=128,WARP=32;\nconstexpr int TILE=64;\nconstexpr int SPLIT=GROUPED?HALVES_IN:1;\nconstexpr int TILE_COLUMNS=TILE/SPLIT;\nconstexpr int OCTET=8;\nconstexpr int OCTETS=TILE/2/OCTET;\nconstexpr int LINE_BYTES=128,LINE_PITCH=144;\nconstexpr int PIECE=16;\nconstexpr int STEP=LINE_BYTES/(int)sizeof(Staged);\nconstexpr int RESULT_PITCH=TILE +8;\nconstexpr int OPERAND_BYTES=TILE*LINE_PITCH;\nconstexpr int SHARED_BYTES=TILE*RESULT_PITCH*sizeof(Acc)>4*OPERAND_BYTES?TILE*RESULT_PITCH*sizeof(Acc)\n:4*OPERAND_BYTES;\n\nconstexpr int MODE_OF_A=GROUPED?GEMMEPI_ROW_SCALE_A:GEMMEPI_SCALE_A;\nconstexpr bool A_VARIES=MODE_OF_A==SCALE_VECTOR_128||MODE_OF_A==SCALE_BLOCK_128;\nconstexpr bool B_VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr bool CHUNKED=GEMMEPI_CHUNK!=0;\nstatic_assert(GEMMEPI_CHUNK%STEP==0,\"a chunk is whole steps\");\n"
+"static_assert((!A_VARIES&& !B_VARIES)||GEMMEPI_CHUNK==SCALE_STEPS,\"scales vary from chunk to chunk\");\n\n\nconstexpr bool HIGH_TOTALS=CHUNKED&&SAME<Accumulated,int> && !A_VARIES&& !B_VARIES;\ntypedef Choose<HIGH_TOTALS,int,Acc>Total;\n\n\n\n\n__device__ constexpr int place(int outer,int byte){\nreturn outer*LINE_PITCH+((byte/PIECE ^ outer/OCTET%4)*PIECE|byte%PIECE);\n}\n\n\n\n\nconstexpr int SINGLE_BYTES=(sizeof(A)==1&& !GEMMEPI_A_ALIGNED)+(sizeof(B)==1&& !GEMMEPI_B_ALIGNED);\nconstexpr bool FETCHES_AHEAD=SINGLE_BYTES*TILE*STEP/THREADS<64;\n\n\nstruct Tile_place{\nlong long outer,k;\nconst int*index;\nlong long other_half;\n};\n\n\ntemplate<class T,bool Transposed,bool Aligned,bool Split=false,bool Gathers=false>struct Operand{\nstatic constexpr int PACKED=Transposed&&sizeof(Staged)<4?4/(int)sizeof(Staged):1;\nstatic constexpr int LINE_RUNS=(Transposed?TILE:STEP)/RUN;\nstatic constexpr int LINES=THREADS/LINE_RUNS;\nstatic constexpr int UNITS=TILE*STEP/RUN/THREADS/PACKED;\n\n"
+"Words<T>runs[UNITS][PACKED];\nconst T*from;\nlong long ld;\nint line,run;\nconst int*index;\nlong long other_half;\n\n__device__ Operand(const gemmepi__kernel_matrix&x,long long item,const Tile_place&at){\nld=x.ld;\nline=(int)threadIdx.x/LINE_RUNS*PACKED;\nrun=(int)threadIdx.x%LINE_RUNS*RUN;\nfrom=(const T*)x.data+item*x.stride +(Gathers?0:line*ld)+run+(Transposed?at.outer:at.k);\nlong long first=Transposed?at.k:at.outer;\nfrom+=Gathers?0:first*ld;\nindex=Gathers?at.index+first:nullptr;\nother_half=Split?(at.other_half-TILE/2)*(Transposed?1:ld):0;\nif(Split&&Transposed&&run>=TILE/2)\nfrom+=other_half;\n}\n\n\n__device__ long long to_line(int next)const{\nif constexpr(Gathers)\nreturn index[line +next]*ld;\nelse if constexpr(Split&& !Transposed)\nreturn next*ld+(line +next>=TILE/2?other_half:0);\nelse\nreturn next*ld;\n}\n\n\n__device__ void fetch(int outer_left,int k_left){\nint lines_left=(Transposed?k_left:outer_left)-line;\n"
+"int run_left=(Transposed?outer_left:k_left)-(Split&&Transposed?run%(TILE/2):run);\nint valid=existing(run_left);\n",
+"if(Aligned&&valid==RUN&&lines_left>((UNITS-1)*LINES+1)*PACKED-1)\nfetch_runs<true>(lines_left,valid);\nelse\nfetch_runs<false>(lines_left,valid);\nif(Gathers&&Transposed)\nindex+=STEP;\nelse\nfrom+=Transposed?STEP*ld:STEP;\n}\n\n\ntemplate<bool Whole>__device__ void fetch_runs(int lines_left,int valid){\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++)\n#pragma unroll\nfor(int i=0;i<PACKED;i++){\nint next=unit*LINES*PACKED+i;\nif constexpr(Gathers||(Split&& !Transposed)){\nbool exists=Split&& !Transposed?(line +next)%(TILE/2)<lines_left+line:next<lines_left;\nruns[unit][i]=read_run<Aligned>(exists?from+to_line(next):from,exists?valid:0);\n}else{\nruns[unit][i]=read_run<Aligned>(from+next*ld,Whole?RUN:next<lines_left?valid:0);\n}\n}\n}\n\n__device__ void put(u8*shared)const{\n#pragma unroll\nfor(int unit=0;unit<UNITS;unit++){\nint at=line +unit*LINES*PACKED;\nWords<Staged>staged[PACKED];\n#pragma unroll\nfor(int i=0;i<PACKED;i++)\nstaged[i]=convert_run<Staged>(runs[unit][i]);\n"
+"if constexpr(Transposed)\nput_across(shared,at,staged);\nelse\nput_along(shared,at,staged[0]);\n}\n}\n\n\n__device__ void put_along(u8*shared,int outer,const Words<Staged> &staged)const{\nconstexpr int bytes=sizeof(staged)<PIECE?sizeof(staged):PIECE,words=bytes/sizeof(u32);\nstruct alignas(bytes)Part{\nu32 at[words];\n};\n#pragma unroll\nfor(int i=0;i<(int)sizeof(staged)/bytes;i++){\nPart part;\n#pragma unroll\nfor(int word=0;word<words;word++)\npart.at[word]=staged.at[i*words+word];\n*reinterpret_cast<Part*>(shared+place(outer,run*(int)sizeof(Staged)+i*bytes))=part;\n}\n}\n\n\n__device__ void put_across(u8*shared,int k,const Words<Staged>(&staged)[PACKED])const{\nstruct alignas(PACKED*sizeof(Staged))Element{\nu32 at[PACKED*sizeof(Staged)/sizeof(u32)];\n};\n#pragma unroll\nfor(int outer=0;outer<RUN;outer++){\nElement element;\nif constexpr(PACKED==1){\nconstexpr int words=sizeof(element)/sizeof(u32);\n#pragma unroll\nfor(int word=0;word<words;word++)\n"
+"element.at[word]=staged[0].at[outer*words+word];\n}else if constexpr(PACKED==2){\nelement.at[0]=__byte_perm(staged[0].at[outer/2],staged[1].at[outer/2],\nouter%2?0x7632:0x5410);\n}else{\nconstexpr u32 front=0x5140,back=0x7362;\nu32 pick=outer%4<2?front:back;\nu32 first=__byte_perm(staged[0].at[outer/4],staged[1].at[outer/4],pick);\nu32 second=__byte_perm(staged[2].at[outer/4],staged[3].at[outer/4],pick);\nelement.at[0]=__byte_perm(first,second,outer%2?0x7632:0x5410);\n}\n*reinterpret_cast<Element*>(shared+place(run+outer,k*(int)sizeof(Staged)))=element;\n}\n}\n};\n\n\n\n\n#if __CUDA_ARCH__ >= 800\nDEVICE void multiply_16(F16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n"
+"DEVICE void multiply_16(BF16,float(&upper)[2],float(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(upper[0]),\"+f\"(upper[1]),\"+f\"(lower[0]),\"+f\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\nDEVICE void multiply_16(I8,int(&upper)[2],int(&lower)[2],const u32(&a)[4],const u32(&b)[2]){\nasm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+r\"(upper[0]),\"+r\"(upper[1]),\"+r\"(lower[0]),\"+r\"(lower[1])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b[0]),\"r\"(b[1]));\n}\n#endif\n\n\ntemplate<class T>\nDEVICE void multiply_fragments(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\na+=eighth*LINE_PITCH+quarter*sizeof(u32);\n"
+"b+=eighth*LINE_PITCH+quarter*sizeof(u32);\n#pragma unroll\n",
+"for(int byte=0;byte<LINE_BYTES;byte +=2*PIECE){\nu32 left[OCTETS/2][4],right[OCTETS][2];\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int half=0;half<2;half++){\nint at=place(i*OCTET,byte +half*PIECE);\nleft[i/2][i%2+2*half]= *reinterpret_cast<const u32*>(a+at);\nright[i][half]= *reinterpret_cast<const u32*>(b+at);\n}\n#pragma unroll\nfor(int i=0;i<OCTETS;i+=2)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\nmultiply_16(T(),sums[i][j],sums[i+1][j],left[i/2],right[j]);\n}\n}\n\nDEVICE int multiply_add(int x,int y,int z){\nreturn sum(product(x,y),z);\n}\nDEVICE float multiply_add(float x,float y,float z){\nreturn fmaf(x,y,z);\n}\nDEVICE double multiply_add(double x,double y,double z){\nreturn fma(x,y,z);\n}\n\n\nDEVICE void multiply_elements(const u8*a,const u8*b,Accumulated(&sums)[OCTETS][OCTETS][2]){\nconstexpr int count=PIECE/(int)sizeof(Accumulated);\nstruct alignas(PIECE)Part{\nAccumulated at[count];\n};\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n"
+"a+=eighth*LINE_PITCH;\nb+=quarter*2*LINE_PITCH;\n#pragma unroll 1\nfor(int half=0;half<2;half++){\n#pragma unroll\nfor(int byte=0;byte<LINE_BYTES/2;byte +=PIECE){\nPart left[OCTETS],right[OCTETS][2];\n#pragma unroll\nfor(int i=0;i<OCTETS;i++){\nleft[i]= *reinterpret_cast<const Part*>(a+place(i*OCTET,byte));\n#pragma unroll\nfor(int e=0;e<2;e++)\nright[i][e]= *reinterpret_cast<const Part*>(b+place(i*OCTET+e,byte));\n}\n#pragma unroll\nfor(int k=0;k<count;k++)\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nsums[i][j][e]=multiply_add(left[i].at[k],right[j][e].at[k],sums[i][j][e]);\n}\na+=LINE_BYTES/2;\nb+=LINE_BYTES/2;\n}\n}\n\n\n\n\ntemplate<int Mode,int Each>struct Chunk_scales{\nconst float*at;\nlong long step;\nlong long left;\nfloat values[OCTETS][Each];\n\n__device__ Chunk_scales(const gemmepi__kernel_scale&scale,long long item,long long first,long long extent,\nlong long k){\n\n"
+"long long outer=first<extent?first:extent-1;\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,outer,extent,k);\nat=line.at;\nstep=line.step;\nleft=extent-first;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nint line=i*OCTET+e;\nif(Mode==SCALE_BLOCK_128)\nvalues[i][e]=i+e==0? *at:values[0][0];\nelse\nvalues[i][e]=line<left?at[line]:0;\n}\nat+=step;\n}\n};\n\n\ntemplate<int Mode,int Each>struct Line_scales{\nconst float*at[OCTETS][Each];\nlong long step;\nfloat values[OCTETS][Each];\n\n__device__ void point(int i,int e,const float*scale,long long line,long long extent,long long k){\nScale_line first=scale_line<Mode==SCALE_OUTER?SCALE_VECTOR_128:Mode>(scale,line,extent,k);\nat[i][e]=first.at;\nstep=first.step;\n}\n__device__ void next(){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int e=0;e<Each;e++){\nvalues[i][e]= *at[i][e];\nat[i][e]+=step;\n}\n}\n};\n\n#if GEMMEPI_GROUPED\n\n"
+"typedef Line_scales<MODE_OF_A,1>Row_scales;\nDEVICE Row_scales scales_of_rows(const gemmepi__plain_params&params,long long first,int left){\nRow_scales scales;\n#pragma unroll\nfor(int i=0;i<OCTETS;i++){\nlong long position=first+(i*OCTET<left?i*OCTET:0);\nlong long row=left<=0?0:GATHERS_A&&GROUPED_ROWS?params.groups.index_a[position]:position;\nscales.point(i,0,params.epilogue.scale_a.data,row,params.groups.rows_a,params.k);\n}\nreturn scales;\n}\n\n\ntypedef Line_scales<GEMMEPI_SCALE_B,2>Column_scales;\nDEVICE Column_scales scales_of_columns(const gemmepi__plain_params&params,long long item,long long first,int half){\nconst gemmepi__epilogue_params&p=params.epilogue;\nColumn_scales scales;\n#pragma unroll\nfor(int i=0;i<OCTETS*2;i++){\nlong long column=first+i/2*OCTET+i%2;\ncolumn=(column<p.n?column:p.n-1)+half*p.n;\nscales.point(i/2,i%2,p.scale_b.data+item*p.scale_b.stride,column,p.n*SPLIT,params.k);\n}\nreturn scales;\n}\n#endif\n\n"
+"template<class T>DEVICE void add_to_total(T&value,Total&total,float factor){\n",
+"if constexpr(HIGH_TOTALS){\ntotal+=value>>16;\nvalue&=0xffff;\n}else{\ntotal+=(Acc)value*(Acc)factor;\nvalue=0;\n}\n}\n\n\ntemplate<class Left,class Right>\nDEVICE void add_chunk(const Left&left,const Right&right,Accumulated(&sums)[OCTETS][OCTETS][2],\nTotal(&totals)[OCTETS][OCTETS][2]){\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++)\n#pragma unroll\nfor(int e=0;e<2;e++)\nadd_to_total(sums[i][j][e],totals[i][j][e],\n(A_VARIES?left.values[i][0]:1)*(B_VARIES?right.values[j][e]:1));\n}\n\nDEVICE Acc finished(Accumulated value,Total total){\nif(HIGH_TOTALS)\nreturn(Acc)((long long)total*65536+(long long)value);\nreturn CHUNKED?(Acc)total:(Acc)value;\n}\n\n\n\ntemplate<class Left,class Right>\nDEVICE void fetch(Left&a,Right&b,int rows,int columns,int k_left){\na.fetch(rows,k_left);\nb.fetch(columns,k_left);\n}\n\ntemplate<class Left,class Right>\nDEVICE void put(Left&a,Right&b,int rows,int columns,int k_left,u8*shared){\nif(!FETCHES_AHEAD)\n"
+"a.fetch(rows,k_left);\na.put(shared);\nif(!FETCHES_AHEAD){\n__syncthreads();\nb.fetch(columns,k_left);\n}\nb.put(shared+OPERAND_BYTES);\n}\n\n\nstruct Block_tile{\nu32 part,item;\nlong long row,first_k,depth;\nint rows;\n};\n\n\nDEVICE Block_tile tile_of_block(const gemmepi__plain_params&params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles;\n#if GEMMEPI_GROUPED\nu32 nth=GROUPED_K?part/p.row_tiles:part;\nif((int)nth>= *params.groups.count)\nreturn{};\ngemmepi__group_part of=params.groups.parts[nth];\nlong long row=GROUPED_K?(long long)(part-nth*p.row_tiles)*TILE:of.first;\nlong long left=GROUPED_K?p.m-row:of.end-row;\nreturn{part,(u32)of.group,row,GROUPED_K?of.first:0,GROUPED_K?of.end-of.first:params.k,\nleft<TILE?(int)left:TILE};\n#else\nu32 item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE;\nreturn{part,item,tile_row,0,params.k,p.m-tile_row<TILE?(int)(p.m-tile_row):TILE};\n#endif\n}\n\n#if GEMMEPI_GROUPED\n"
+"#define GEMMEPI_INDEX_OF(params, name) params.groups.index_##name\n#define GEMMEPI_ROW_OF_D(params, row) row_of_d(params.groups, row)\n#else\n#define GEMMEPI_INDEX_OF(params, name) nullptr\n#define GEMMEPI_ROW_OF_D(params, row) (row)\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,2)\ngemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(PIECE)u8 shared[SHARED_BYTES];\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst Block_tile tile=tile_of_block(params);\nu32 part=tile.part,item=tile.item;\nlong long tile_row=tile.row,depth=tile.depth;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_COLUMNS;\nint rows=tile.rows;\nint columns=p.n-tile_column<TILE_COLUMNS?(int)(p.n-tile_column):TILE_COLUMNS;\nif(GROUPED&&rows==0)\nreturn;\nint row=(int)threadIdx.x/WARP%2*(TILE/2),column=(int)threadIdx.x/WARP/2*(TILE/2);\nint eighth=threadIdx.x%WARP/4,quarter=threadIdx.x%4;\n\nAccumulated sums[OCTETS][OCTETS][2]={};\n"
+"Total totals[OCTETS][OCTETS][2]={};\nOperand<A,GEMMEPI_A_TRANSPOSED,GEMMEPI_A_ALIGNED,false,GATHERS_A>a(\nparams.a,item,{tile_row,tile.first_k,GEMMEPI_INDEX_OF(params,a),0});\nOperand<B,!GEMMEPI_B_TRANSPOSED,GEMMEPI_B_ALIGNED,(SPLIT>1),GATHERS_B>b(\nparams.b,item,{tile_column,tile.first_k,GEMMEPI_INDEX_OF(params,b),p.n});\n#if GEMMEPI_GROUPED\nRow_scales scales_a=scales_of_rows(params,tile_row+row+eighth,rows-row-eighth);\nint half=column/TILE_COLUMNS;\nColumn_scales scales_b=scales_of_columns(params,item,tile_column+column%TILE_COLUMNS+quarter*2,half);\n#else\nChunk_scales<GEMMEPI_SCALE_A,1>scales_a(p.scale_a,item,tile_row+row+eighth,p.m,params.k);\nChunk_scales<GEMMEPI_SCALE_B,2>scales_b(p.scale_b,item,tile_column+column+quarter*2,p.n,params.k);\n#endif\nu8*now=shared,*next=shared+2*OPERAND_BYTES;\nint k_left=depth<STEP?(int)depth:STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(k_left>0)\nput(a,b,rows,columns,k_left,now);\n__syncthreads();\n"
+"int chunk_left=0;\n",
+"for(long long left=depth;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++){\nint at=(row+i*OCTET+eighth)*RESULT_PITCH+column+j*OCTET+quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n"
+"#if GEMMEPI_GROUPED\nif(MODE_OF_A==SCALE_OUTER){\nresults[at]=product(results[at],(Acc)*scales_a.at[i][0]);\nresults[at+1]=product(results[at+1],(Acc)*scales_a.at[i][0]);\n}\n#endif\n}\n__syncthreads();\nconstexpr int width=TILE_COLUMNS/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nlong long row_of_result=GEMMEPI_ROW_OF_D(params,tile_row+r);\nload_saved(p,state,item,row_of_result,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<SPLIT*RUN;i++)\nv[i/RUN][i%RUN]=results[r*RESULT_PITCH+i/RUN*TILE_COLUMNS+x*RUN+i%RUN];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,row_of_result,first,valid,v);\nstore_result(p,state,item,row_of_result,first,valid,v);\n"
+"if(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+{"groups.cu",
+{
+"#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 1024\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS,WARP=32;\nconstexpr int EACH=GEMMEPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gemmepi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\nDEVICE int wrong_index(const int*index,int limit,int positions){\nfor(int i=(int)threadIdx.x;i<positions;i+=THREADS)\nif(index[i]<0||index[i]>=limit)\nreturn i;\nreturn NONE;\n}\n\nDEVICE void say_fault(const gemmepi__groups_params&p,int which,int at){\ngemmepi__fault*fault=p.faults+which;\nconst int*list=which==GEMMEPI__FAULT_ENDS?p.ends:p.indices[which-GEMMEPI__FAULT_A];\nint before=at?list[at-1]:0;\nfault->at=at;\n"
+"fault->value=list[at];\nfault->beside=which!=GEMMEPI__FAULT_ENDS?p.limits[which-GEMMEPI__FAULT_A]:list[at]<before?before:p.positions;\n__threadfence_system();\n*(volatile int*)&fault->is_set=1;\n}\n\n\n\n\nDEVICE int sum_before(int own,int*shared){\nint lane=threadIdx.x%WARP,warp=threadIdx.x/WARP,sum=own;\nfor(int step=1;step<WARP;step*=2){\nint other=__shfl_sync(0xffffffffu,sum,lane -step);\nsum+=lane>=step?other:0;\n}\nif(lane==WARP -1)\nshared[warp]=sum;\n__syncthreads();\nint of_warps=0;\nfor(int i=0;i<warp;i++)\nof_warps+=shared[i];\nreturn of_warps+sum-own;\n}\n\n\nDEVICE int least(int own,int*shared){\nfor(int step=WARP/2;step;step/=2){\nint other=__shfl_xor_sync(0xffffffffu,own,step);\nown=other<own?other:own;\n}\nif(threadIdx.x%WARP==0)\nshared[threadIdx.x/WARP]=own;\n__syncthreads();\nfor(int i=0;i<THREADS/WARP;i++)\nown=shared[i]<own?shared[i]:own;\n__syncthreads();\nreturn own;\n}\n\n\n\n\nDEVICE int last_at_most(const int*numbers,int count,int x){\n"
+"int low=0,high=count;\nwhile(high-low>1){\nint middle=(low+high)/2;\nif(numbers[middle]<=x)\nlow=middle;\nelse\nhigh=middle;\n}\nreturn low;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p){\n__shared__ int starts[GEMMEPI__MOST_GROUPS+1],parts[GEMMEPI__MOST_GROUPS+1];\n__shared__ int sums[THREADS/WARP];\nint wrong[GEMMEPI__FAULTS];\nafter_launches_before();\n\n\nint ends[EACH],first=(int)threadIdx.x*EACH;\nfor(int i=0;i<EACH;i++)\nends[i]=first+i<p.groups?p.ends[first+i]:0;\nint before=first&&first<=p.groups?p.ends[first-1]:0;\nwrong[GEMMEPI__FAULT_ENDS]=least(wrong_end(p,ends,before),sums);\n\n\nint positions=wrong[GEMMEPI__FAULT_ENDS]==NONE?p.ends[p.groups-1]:0;\nfor(int i=0;i<3;i++)\nwrong[GEMMEPI__FAULT_A+i]=\np.indices[i]?least(wrong_index(p.indices[i],p.limits[i],positions),sums):NONE;\nbool is_wrong=false;\nfor(int i=0;i<GEMMEPI__FAULTS;i++){\nis_wrong=is_wrong||wrong[i]!=NONE;\n"
+"if(threadIdx.x==0&&wrong[i]!=NONE)\nsay_fault(p,i,wrong[i]);\n}\nif(is_wrong){\nif(threadIdx.x==0)\n*p.count=0;\nreturn;\n}\n\n\nint own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\nint rows=first+i<p.groups?ends[i]-start:0;\nof_group[i]=first+i>=p.groups?0:p.tile?(rows+p.tile -1)/p.tile:1;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nsums[0]=part;\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=sums[0];\nfor(int i=(int)threadIdx.x;i<count;i+=THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group]+(i-parts[group])*p.tile;\nbool is_last=group +1==p.groups;\nint end=is_last?positions:starts[group +1],last=is_last?count:parts[group +1];\ngemmepi__group_part one={group,       from,p.tile&&end-from>p.tile?from+p.tile:end,\nparts[group],last-parts[group],0};\n"
+"p.parts[i]=one;\n}\n}\n\n\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p){\nafter_launches_before();\nconstexpr int ROWS=THREADS/WARP;\nint positions= *p.count?p.ends[p.groups-1]:0;\nfor(int row=(int)(blockIdx.x*ROWS+threadIdx.x/WARP);row<positions;row+=(int)gridDim.x*ROWS){\nconst uint4*from=(const uint4*)p.from+p.index[row]*p.ld;\nuint4*to=(uint4*)p.to+row*p.to_ld;\nfor(int i=(int)threadIdx.x%WARP;i<p.units;i+=WARP*4){\nuint4 units[4];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nunits[j]=from[i+j*WARP];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nto[i+j*WARP]=units[j];\n}\n}\n}\n"}},
+{"groups.cuh",
+{
+"#line 1 \"src/kernels/groups.cuh\"\n\n#pragma once\n#include \"params.h\"\n\n#ifndef GEMMEPI_GROUPED\n#define GEMMEPI_GROUPED 0\n#endif\n#ifndef GEMMEPI_GATHERED\n#define GEMMEPI_GATHERED 0\n#define GEMMEPI_SCATTERED 0\n#endif\n\nconstexpr bool GROUPED=GEMMEPI_GROUPED!=0,GROUPED_ROWS=GEMMEPI_GROUPED==1,GROUPED_K=GEMMEPI_GROUPED==2;\nconstexpr bool SCATTERED=GEMMEPI_SCATTERED;\nconstexpr bool GATHERS_A=(GEMMEPI_GATHERED&1)!=0,GATHERS_B=(GEMMEPI_GATHERED&2)!=0;\n\n#if GEMMEPI_GROUPED\n\nDEVICE long long row_of_d(const gemmepi__kernel_groups&groups,long long position){\nreturn SCATTERED?groups.index_d[position]:position;\n}\n#endif\n"}},
 {"pack.cu",
 {
 "#line 1 \"src/kernels/pack.cu\"\n\n\n#include \"copy.cuh\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\n\nDEVICE void load_unit(u64 from,u32*to){\nasm volatile(\"ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"l\"(from)\n: \"memory\");\n}\nDEVICE void store_unit(void*to,const u32(&words)[4]){\nasm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\n\n\nDEVICE void load_across(const u16*from,u32(&to)[4]){\nu64 address=(u64)from,first=address& ~(u64)15;\nu32 words[8];\nload_unit(first,words);\nload_unit(first+16,words+4);\n#pragma unroll\nfor(int i=0;i<6;i++)\nwords[i]=address&8?words[i+2]:words[i];\n#pragma unroll\nfor(int i=0;i<5;i++)\nwords[i]=address&4?words[i+1]:words[i];\n#pragma unroll\nfor(int i=0;i<4;i++)\n"
@@ -14008,13 +14576,14 @@ static const gemmepi__source gemmepi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
-"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\n"
-"long long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\n"
-"unsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\n"
-"long long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n",
-"}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\n"
-"const float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n"
-"typedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint first_part,parts,_;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n"
+"}gemmepi__fault;\nenum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n"
+"}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\n"
+"const gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\n",
+"typedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\n"
+"unsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\n"
+"typedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
+"int rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -14031,8 +14600,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "sum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x+half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n"}},
 {"transpose.cu",
 {
-"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS,AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE +1];\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nint rows_left=p.rows-row<TILE?(int)(p.rows-row):TILE;\nint columns_left=p.columns-column<TILE?(int)(p.columns-column):TILE;\nafter_launches_before();\n"
-"const u32*x=(const u32*)p.x.data+item*p.x.stride +row*p.x.ld+column;\nu32*out=(u32*)p.out.data+item*p.out.stride +column*p.out.ld+row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<rows_left&&lane<columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<columns_left&&lane<rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n"}},
+"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gemmepi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\n#if GEMMEPI_ELEMENT == 4\n"
+"constexpr int AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE +1];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nafter_launches_before();\nconst u32*x=(const u32*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column;\nu32*out=(u32*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<of.rows_left&&lane<of.columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<of.columns_left&&lane<of.rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n#else\nconstexpr int WORDS=TILE/4,AT_ONCE=THREADS/WORDS,TIMES=WORDS/AT_ONCE;\n"
+"static_assert(WORDS==32,\"a warp has a line\");\n\n\nDEVICE u32 read_four(const u8*from,int left){\nu32 four=0;\nif(GEMMEPI_ALIGNED&&left>=4)\nreturn*reinterpret_cast<const u32*>(from);\n#pragma unroll\nfor(int i=0;i<4;i++)\nif(i<left)\nfour|=(u32)from[i]<<i*8;\nreturn four;\n}\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE*WORDS];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%WORDS,line=threadIdx.x/WORDS;\nafter_launches_before();\n"
+"const u8*x=(const u8*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column+lane*4;\nu8*out=(u8*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row+lane*4;\nu32 words[TIMES][4];\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=(line +i/4*AT_ONCE)*4+i%4;\nwords[i/4][i%4]=at<of.rows_left?read_four(x+at*p.x.ld,of.columns_left-lane*4):0;\n}\n#pragma unroll\nfor(int i=0;i<TIMES;i++){\nturn(words[i]);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsquare[(lane*4+j)*WORDS+((line +i*AT_ONCE)^ lane)]=words[i][j];\n}\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=line +i*AT_ONCE;\nif(at<of.columns_left&&lane*4<of.rows_left)\n*reinterpret_cast<u32*>(out+at*p.out.ld)=square[at*WORDS+(lane ^ at/4)];\n}\n}\n#endif\n"}},
 {"types.cuh",
 {
 "#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n"
@@ -14214,29 +14785,35 @@ static const gemmepi__source gemmepi__sources[] = {
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
 {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 30\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\n"
-"store_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\nif(HAS_SCALES&&threadIdx.x>=WARPGROUP -32)\nbring_scales(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\n"
+"cluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
+{"maps_sm90.cu",
+{
+"#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 128\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gemmepi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*THREADS+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gemmepi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gemmepi__tensor_map*)(to+WORDS),p.parts[group].end);\n"
+"asm volatile(\"fence.proxy.tensormap::generic.release.gpu;\" ::: \"memory\");\n}\n"}},
 {"sm90/barriers.cuh",
 {
-"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 23\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1);\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\nasm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"}},
+"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 25\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\nconstexpr u32 TELLING_WARPS=HAS_SCALES?4:1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1+(HAS_SCALES?32:0));\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)*TELLING_WARPS+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\n"
+"asm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"}},
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\nDEVICE void drop_first_box(float(&sums)[TILE_N/2]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\n"
-"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nreturn{half,g,at,column,at<(int)params.epilogue.m?columns_left(params,box.tile,group):0};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\n"
-"finisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\n"
-"state.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n"
-"DEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\n",
-"ask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile.item);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\n"
-"DEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=first+VECTOR<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\n"
-"if(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
+"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\n#if GEMMEPI_SCATTERED\nat=valid>0?(int)row_of_d(params.groups,at):0;\n#endif\nreturn{half,g,at,column,valid};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\n"
+"finisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\n"
+"set_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(HAS_BGRAD)\n"
+"column_sums[g].end_rows();\n}\n}\n\n\n\n",
+"DEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\n"
+"asm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=first+VECTOR<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\n"
+"Magnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\ntemplate<int Halves>DEVICE u32 output_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\n"
-"return buffers.outputs+(buffers.turn*OUTPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\ntemplate<int Halves>DEVICE u32 input_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\nreturn buffers.inputs+(buffers.taken%2*INPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\n\ntemplate<int Halves>DEVICE Box_place place_of_box(const gemmepi__epilogue_params&p,int column,int nth){\nif(IS_GROUPS<Halves>)\nreturn{column*2+nth*BOX_COLUMNS,0};\nif(IN_GROUPS)\nreturn{(int)column_of_half<Halves>(p,column,nth),0};\nreturn{column,nth};\n}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\n__syncwarp();\nif(is_elected()){\nu32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\nint column=tile.n*TILE_COLUMNS+group*GROUP;\n"
-"barrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,place_of_box<HALVES_SAVED>(p.epilogue,column,half),row,tile.item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,\ntile.item);\n}\nbuffers.asked++;\n}\nDEVICE void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\nDEVICE void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n}\n\n\ntemplate<class T,int Halves>\nDEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\nif constexpr(IN_GROUPS&&Halves>1){\nint first=place_of_box<Halves>(p,column,half).column;\n"
-"copy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,first),x.ld,(int)p.m-row,(int)p.n*2-first);\n}else{\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n}\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,int item){\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nu32 from=buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\n#pragma unroll\nfor(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\n"
-"copy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,from+half*BOX_BYTES,column,row,\nhalf,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\n",
-"copy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
+"return buffers.outputs+(buffers.turn*OUTPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\ntemplate<int Halves>DEVICE u32 input_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\nreturn buffers.inputs+(buffers.taken%2*INPUTS+(matrix+first))*BOX_BYTES+place_in_box(buffers,half,within);\n}\n\ntemplate<int Halves>DEVICE Box_place place_of_box(const gemmepi__epilogue_params&p,int column,int nth){\nif(IS_GROUPS<Halves>)\nreturn{column*2+nth*BOX_COLUMNS,0};\nif(IN_GROUPS)\nreturn{(int)column_of_half<Halves>(p,column,nth),0};\nreturn{column,nth};\n}\n\n\n\n\nDEVICE void ask_for_inputs(const gemmepi__sm90_params&p,Buffers&buffers,const Tile&tile,int row,int group){\nif(INPUTS==0)\nreturn;\nu32 item=GROUPED_ROWS?0:tile.item;\n__syncwarp();\nif(is_elected()){\nu32 buffer=buffers.asked%2,full=buffers.full+buffer*8;\nu32 to=buffers.inputs+buffer*INPUTS*BOX_BYTES;\n"
+"int column=tile.n*TILE_COLUMNS+group*GROUP;\nbarrier_expect(full,INPUTS*BOX_BYTES);\n#pragma unroll\nfor(int half=0;half<INPUT_AUX;half++)\nload_input(p.aux,to+half*BOX_BYTES,full,place_of_box<HALVES_SAVED>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<INPUTS-INPUT_AUX;half++)\nload_input(p.residual,to+(INPUT_AUX+half)*BOX_BYTES,full,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n}\nbuffers.asked++;\n}\nDEVICE void wait_for_inputs(const Buffers&buffers){\nif(INPUTS)\nbarrier_wait(buffers.full+buffers.taken%2*8,buffers.taken/2&1);\n}\n\n\n\n\nDEVICE void begin_outputs(){\nwait_for_stores<OUTPUT_BUFFERS-1>();\n__syncwarp();\n}\n\n\ntemplate<class T,int Halves>\nDEVICE void copy_matrix(const gemmepi__epilogue_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,\nint row,int half,int item){\nif constexpr(IN_GROUPS&&Halves>1){\nint first=place_of_box<Halves>(p,column,half).column;\n"
+"copy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,first),x.ld,(int)p.m-row,(int)p.n*2-first);\n}else{\ncopy_box<T,BOX_COLUMNS,true>(from,(T*)x.data+offset(x,item,row,column+half*p.n),x.ld,(int)p.m-row,\n(int)p.n-column);\n}\n}\n\n#if GEMMEPI_GROUPED == 1\n\ntemplate<class T>\nDEVICE void store_rows(const gemmepi__sm90_params&p,const gemmepi__kernel_matrix&x,u32 from,int column,int half,int row,\nint end){\nconstexpr int of_unit=16/sizeof(T);\nint unit=threadIdx.x%8,line=threadIdx.x%32/8,first=column+unit*of_unit;\n#pragma unroll\nfor(int i=0;i<4;i++,line +=4){\nuint4 bits;\nasm volatile(\"ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(bits.x),\"=r\"(bits.y),\"=r\"(bits.z),\"=r\"(bits.w)\n: \"r\"(from+line*LINE +((unit ^ line%8)<<4))\n: \"memory\");\nif(row+line<end&&first<(int)p.epilogue.n)\n*reinterpret_cast<uint4*>((T*)x.data+offset(x,0,row_of_d(p.groups,row+line),first+half*p.epilogue.n))=bits;\n}\n}\n"
+"DEVICE void store_rows_of_box(const gemmepi__sm90_params&p,u32 from,int column,int row,int end){\nstatic_assert(!COPIES_D&& !COPIES_AUX&& !IN_GROUPS,\"units of 16 bytes are whole\");\n#pragma unroll\n",
+"for(int half=0;half<OUTPUT_D;half++)\nstore_rows<GEMMEPI_D_TYPE>(p,p.epilogue.d,from+half*BOX_BYTES,column,half,row,end);\nif constexpr(STAGES_AUX)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nstore_rows<GEMMEPI_AUX_TYPE>(p,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,column,half,row,end);\n}\n#endif\n\nDEVICE void end_outputs(const gemmepi__sm90_params&p,Buffers&buffers,int column,int row,const Tile&tile){\nint item=(int)tile.item;\n#if GEMMEPI_GROUPED == 1\nif(SCATTERED||row+16>end_of_rows(p,tile)){\n__syncwarp();\nstore_rows_of_box(p,outputs_of_box(buffers),column,row,end_of_rows(p,tile));\nif(is_elected())\ncommit_stores();\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\nreturn;\n}\nitem=0;\n#endif\nconstexpr int moved_d=COPIES_D?0:OUTPUT_D,moved_aux=COPIES_AUX?0:OUTPUTS-OUTPUT_D;\nu32 from=buffers.outputs+buffers.turn*OUTPUTS*BOX_BYTES;\nif(moved_d||moved_aux)\nshow_to_tma();\n__syncwarp();\nif((moved_d||moved_aux)&&is_elected()){\n#pragma unroll\n"
+"for(int half=0;half<moved_d;half++)\nstore_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,from+half*BOX_BYTES,column,row,\nhalf,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
 {
 "#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\nDEVICE Acc*line_of_sums(const gemmepi__sm90_params&params,const Tile&tile,u32 warpgroup,int half){\n"
@@ -14249,29 +14826,35 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\nstruct Rows{\nconst Tile&tile;\nint first;\nconst Masks&masks;\nOf_columns(&columns)[BOX_GROUPS];\n};\n\n\nDEVICE void finish_boxes(const gemmepi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows&rows,float(&sums)[STRIPS][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD)\nload_groups(p,tile,i,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nif(AHEAD&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nSums_of_box box=sums_of_box(sums[strip],ROLLS?0:i);\nNext_box next={strip +1<STRIPS||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<STRIPS?strip +1:0)*64,\nstrip +1<STRIPS?i:i+BOX_GROUPS};\n"
 "Found_vectors never;\nfinish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next},column_sums,never);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\nDEVICE void finish_vectors(const gemmepi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nint row=rows.first+strip*64;\nFound_vectors found;\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums none;\nbool is_end=i+BOX_GROUPS==GROUPS;\nload_groups(p,rows.tile,i,now);\nNext_box next={strip +1<STRIPS|| !is_end,is_end?row+64:row,is_end?0:i+BOX_GROUPS};\nfinish_box(p,finisher,{rows.tile,row,strip,i,now,rows.masks,sums_of_box(sums[strip],i),next},none,found);\nif((i+BOX_GROUPS)%VECTOR_GROUPS==0)\nstore_vectors(p,finisher,rows.tile,row,i+BOX_GROUPS-VECTOR_GROUPS,found);\n}\n}\n}\n\n\n\n"
-"DEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 tiles=PARTS>1?1:(p.tiles-work.first+work.step -1)/work.step;\nint blocks=blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,thread,work.rank)};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\nu32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nbegin_sums(sums);\nint row=tile.m*TILE_M+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\n"
-"load_groups(p,tile,0,columns);\nadd_up_tile(shared,mine,count,sums);\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse if constexpr(FINDS)\nfinish_vectors(p,finisher,{tile,row,masks,columns},sums);\nelse\nfinish_boxes(p,mine,finisher,{tile,row,masks,columns},sums);\nend_epilogue(p.epilogue,state);\n}\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"DEVICE void consume(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=GROUPED_K?0:blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,HAS_SCALES?thread%32:thread,work.rank),0};\nEpilogue_state state;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\nif(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\n#if GEMMEPI_PROMOTES\nbegin_with_head_start(mine);\n#endif\nu32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nbegin_sums(sums);\nif(GROUPED_K)\n"
+"mine.blocks=blocks_of_tile(p,tile,work.rank);\nint row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_inputs(p,buffers,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nadd_up_tile(shared,mine,count,sums);\nif(!PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\n#pragma unroll\nfor(int strip=0;strip<(HAS_FACTORS&& !PROMOTES?STRIPS:0);strip++)\nmultiply_by_factors(p,tile,row+strip*64,sums[strip]);\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse if constexpr(FINDS)\nfinish_vectors(p,finisher,{tile,row,masks,columns},sums);\nelse\nfinish_boxes(p,mine,finisher,{tile,row,masks,columns},sums);\nend_epilogue(p.epilogue,state);\n}\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
-"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
-"DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,int m,int item){\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(p.a,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(p.a,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(p.b,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\n"
-"step.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==work.first)\nafter_launches_before();\nint m=tile.m*TILE_M+(int)with.column*A_LINES;\n"
-"int a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\nfor(int block=begin_of_k(p,work.rank);block<end_of_k(p,work.rank);block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nblock*TILE_K,\n(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
+"#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED_ROWS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
+"DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\ntemplate<int Operand>DEVICE const gemmepi__tensor_map&map_of(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nreturn((const gemmepi__tensor_map*)p.groups.maps)[tile.item*2+Operand];\n#else\nreturn Operand?p.b:p.a;\n#endif\n}\nDEVICE void take_maps(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nacquire_map(map_of<0>(p,tile));\nacquire_map(map_of<1>(p,tile));\n#endif\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int m,int item){\nconst gemmepi__tensor_map&map=map_of<0>(p,tile);\nif(A_ROWS){\n"
+"load_lines<A_LINES,(CLUSTER_N>1)>(map,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(map,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nconst gemmepi__tensor_map&map=map_of<1>(p,tile);\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n"
+"DEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\ntake_maps(p,tile);\nfor(int block=begin_of_k(p,work.rank);block<(GROUPED_K?blocks_of_tile(p,tile,work.rank):end_of_k(p,work.rank));block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\n"
+"first_k(tile)+block*TILE_K,\nGROUPED_ROWS?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\n",
+"barrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,tile,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
 {"sm90/mask.cuh",
 {
 "#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\nDEVICE Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\nDEVICE u32 mask_of(const Masks&masks,int strip,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
 "return __shfl_sync(0xffffffffu,word,strip*16+half*8+(int)threadIdx.x%32/4);\n}\n"}},
 {"sm90/multiply.cuh",
 {
-"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_strip;\nint blocks;\nPipeline pipeline;\n};\n\n\nDEVICE void multiply_strip(u64 a,u64 b,int step,int strip,int adds,float(&sums)[STRIPS][TILE_N/2]){\nmultiply(sums[strip],a+strip*(LINES_64>>4)+step*STEP<A_ROWS>,b+step*STEP<B_ROWS>,\nstep>0?1:adds);\n}\n\n\nDEVICE void add_up(const Shared&shared,Pipeline&pipeline,int first_strip,int blocks,\nfloat(&sums)[STRIPS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_strip*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nmultiply_strip(a,b,step,strip,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\npipeline.release(last,adds);\n"
-"asm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\nDEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,u32 count,float(&sums)[STRIPS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\nadd_up(shared,mine.pipeline,mine.first_strip,mine.blocks,sums);\nif(PING_PONG&&count+1<mine.tiles)\nturn_give(1-mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nsums_are_there(sums[strip]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\nmine.pipeline.skip(mine.blocks);\n}\n"}},
+"#line 1 \"src/kernels/sm90/multiply.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/scales.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\nstruct Warpgroup{\nu32 which,thread,tiles;\nint first_strip;\nint blocks;\nPipeline pipeline;\nint lets_at;\n};\n\n#if GEMMEPI_PROMOTES\n\n\nconstexpr int HEAD_START=GEMMEPI_HEAD_START;\nstatic_assert(HEAD_START<STAGES,\"the first one's stages come before the second has left any\");\n\nDEVICE void begin_with_head_start(Warpgroup&mine){\nbool has=HEAD_START&&PARTS==1&&mine.tiles>1;\nmine.lets_at= !has||mine.which==1?0:mine.blocks>HEAD_START?mine.blocks-HEAD_START+1:1;\nif(has&&mine.which==1)\nturn_wait(1);\n}\n\n\n\nDEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,u32,float(&all_sums)[STRIPS][TILE_N/2]){\nPipeline&pipeline=mine.pipeline;\nfloat(&sums)[TILE_N/2]=all_sums[0];\nfloat partial[COLUMNS/2];\nint blocks=mine.blocks;\nu32 row=mine.first_strip*64+mine.thread/32*16+mine.thread%32/4;\n#pragma unroll\n"
+"for(int i=0;i<(__CUDACC_VER_MAJOR__<13?COLUMNS/2:0);i++)\npartial[i]=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+mine.first_strip*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nconst Stage_scales scales=read_scales(shared,pipeline.stage,row);\n#pragma unroll\nfor(int column=0;column<TILE_N;column+=COLUMNS){\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\nmultiply(partial,a+step*STEP<true>,b+column*(LINE>>4)+step*STEP<true>,step>0);\nmultiply_commit();\nmultiply_wait<0>();\nsums_are_there(partial);\nbool is_last=column+COLUMNS==TILE_N,reads_scales=(VARIES_B&& !IS_UNIFORM)||HAS_FACTORS;\nif(is_last&& !reads_scales)\npipeline.release(pipeline.stage);\npromote(shared,pipeline.stage,column,scales,partial,sums);\nif(is_last&&reads_scales){\nif(HAS_FACTORS&&blocks==1)\nmultiply_by_factors(shared,pipeline.stage,row,sums);\n__syncwarp();\npipeline.release(pipeline.stage);\n}\n}\npipeline.advance();\n"
+"if(blocks==mine.lets_at)\nturn_give(1);\n}while(--blocks);\nmine.lets_at=0;\n}\n#else\n\nDEVICE void multiply_strip(u64 a,u64 b,int step,int strip,int adds,float(&sums)[STRIPS][TILE_N/2]){\nmultiply(sums[strip],a+strip*(LINES_64>>4)+step*STEP<A_ROWS>,b+step*STEP<B_ROWS>,\nstep>0?1:adds);\n}\n\n\nDEVICE void add_up(const Shared&shared,Pipeline&pipeline,int first_strip,int blocks,\nfloat(&sums)[STRIPS][TILE_N/2]){\nu32 last=0,adds=0;\n#pragma unroll 1\ndo{\nu64 a=descriptor(shared.a(pipeline.stage)+first_strip*LINES_64),b=descriptor(shared.b(pipeline.stage));\npipeline.wait_full();\nmultiply_begin();\n#pragma unroll\nfor(int step=0;step<STEPS;step++)\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nmultiply_strip(a,b,step,strip,adds,sums);\nmultiply_commit();\nmultiply_wait<1>();\npipeline.release(last,adds);\nasm volatile(\"mov.u32 %0, 1;\" : \"=r\"(adds));\nlast=pipeline.stage;\npipeline.advance();\n}while(--blocks);\n}\n\n\n"
+"DEVICE void add_up_tile(const Shared&shared,Warpgroup&mine,u32 count,float(&sums)[STRIPS][TILE_N/2]){\nif(PING_PONG)\nturn_wait(mine.which);\nadd_up(shared,mine.pipeline,mine.first_strip,mine.blocks,sums);\nif(PING_PONG&&count+1<mine.tiles)\nturn_give(1-mine.which);\nmultiply_wait<0>();\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nsums_are_there(sums[strip]);\nmine.pipeline.release(mine.pipeline.last());\nif(PING_PONG)\nmine.pipeline.skip(mine.blocks);\n}\n#endif\n"}},
 {"sm90/options.cuh",
 {
-"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\nconstexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\n"
-"constexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,PARTS=GEMMEPI_PARTS;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*PARTS;\nconstexpr int STRIPS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\n\nconstexpr bool SIDE_BY_SIDE=IN_GROUPS&&HALF_GROUP==GROUP&&HALVES_IN>1;\nconstexpr int SPANS=SIDE_BY_SIDE?1:HALVES_IN,SPAN=TILE_N/SPANS;\nstatic_assert(!IN_GROUPS||HALF_GROUP==GROUP||HALF_GROUP%64==0,\"B is loaded 64 columns at a time, or some that divide them\");\nstatic_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\n"
-"constexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes wider elements along k alone\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\nconstexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n"
-"constexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&ACTIVATION==ELU)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !HAS_BGRAD&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\n"
-"static_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
+"#line 1 \"src/kernels/sm90/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#include \"epilogue.cuh\"\n#include \"groups.cuh\"\n\n\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_STAGES 5\n#define GEMMEPI_BUFFERS 1\n#define GEMMEPI_PING_PONG 1\n#define GEMMEPI_CLUSTER_M 2\n#define GEMMEPI_CLUSTER_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_OPERANDS   \"bf16\"\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_BOX_GROUPS 2\n#define GEMMEPI_TAILS 0\n#endif\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n#ifndef GEMMEPI_HEAD_START\n#define GEMMEPI_HEAD_START 2\n#endif\n#ifndef GEMMEPI_UNIFORM\n#define GEMMEPI_UNIFORM 0\n#endif\n#ifndef GEMMEPI_SUMMED\n#define GEMMEPI_SUMMED 0\n#endif\n#ifndef GEMMEPI_SUMS_TYPE\n#define GEMMEPI_SUMS_TYPE F32\n#define GEMMEPI_SUMS_ADD 0\n#endif\n\n\n\n"
+"constexpr int COMPILER=__CUDACC_VER_MAJOR__*100+__CUDACC_VER_MINOR__;\nconstexpr bool PING_PONG=GEMMEPI_PING_PONG;\nconstexpr int WARPGROUP=128,CONSUMERS=2,THREADS=WARPGROUP*(CONSUMERS+1);\nconstexpr int WARPS=CONSUMERS*4;\nconstexpr u32 TURNS=PING_PONG?CONSUMERS:1;\nconstexpr int SUMMED=GEMMEPI_SUMMED,SUMMERS=SUMMED?3:0;\n\n\n\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N;\nconstexpr int CLUSTER_M=GEMMEPI_CLUSTER_M,CLUSTER_N=GEMMEPI_CLUSTER_N,PARTS=GEMMEPI_PARTS;\nconstexpr int CLUSTER=CLUSTER_M*CLUSTER_N*PARTS;\nconstexpr int STRIPS=TILE_M/64/(PING_PONG?1:CONSUMERS);\n\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int GROUP=32,GROUPS=TILE_COLUMNS/GROUP;\n\nconstexpr bool SIDE_BY_SIDE=IN_GROUPS&&HALF_GROUP==GROUP&&HALVES_IN>1;\nconstexpr int SPANS=SIDE_BY_SIDE?1:HALVES_IN,SPAN=TILE_N/SPANS;\nstatic_assert(!IN_GROUPS||HALF_GROUP==GROUP||HALF_GROUP%64==0,\"B is loaded 64 columns at a time, or some that divide them\");\n"
+"static_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n\nconstexpr bool FACTOR_A=GEMMEPI_SCALE_A==SCALE_OUTER,FACTOR_B=GEMMEPI_SCALE_B==SCALE_OUTER,HAS_FACTORS=FACTOR_A||FACTOR_B;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B||(PROMOTES&&HAS_FACTORS);\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
+"constexpr int A_SCALES=VARIES_A||(PROMOTES&&FACTOR_A)?TILE_M:0;\nconstexpr int B_SCALES=VARIES_B||(PROMOTES&&FACTOR_B)?IS_UNIFORM?TILE_N/64:TILE_N:0;\nconstexpr int LANE_SCALES=(TILE_N>128?128:TILE_N)/4+4;\nconstexpr int B_PLACES=IS_UNIFORM?B_SCALES:(B_SCALES+127)/128*4*LANE_SCALES;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_PLACES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n"
+"constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\n",
+"constexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\nconstexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&ACTIVATION==ELU)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !HAS_BGRAD&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n"
+"!SUMMED&& !HAS_SCALES&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
 "#line 1 \"src/kernels/sm90/parts.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(PARTS==1||STRIPS==1,\"a warp has 16 rows\");\nstatic_assert(PARTS==1|| !FINDS,\"boxes of 128 columns go to several blocks\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(PARTS==1||(BOXES%PARTS==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\nDEVICE Box_counts boxes_of(const gemmepi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\nDEVICE u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*PARTS+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\n"
@@ -14287,19 +14870,29 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\nDEVICE u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\nDEVICE u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\nDEVICE bool is_elected(){\nu32 is;\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\nDEVICE void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\nDEVICE void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
 "template<int Registers>DEVICE void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>DEVICE void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\nDEVICE void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\nDEVICE void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\nDEVICE void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\nDEVICE void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n"
 "DEVICE void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\nDEVICE void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\nDEVICE void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
-"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\n"
-"template<int Left>DEVICE void wait_for_stores(){\n",
-"asm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
+"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void acquire_map(const gemmepi__tensor_map&map){\nasm volatile(\"fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\" ::\"l\"(&map): \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\n"
+"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\n",
+"asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
+{"sm90/scales.cuh",
+{
+"#line 1 \"src/kernels/sm90/scales.cuh\"\n\n\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\n\n\n\nDEVICE u32 place_of_b(int column){\nif(IS_UNIFORM)\nreturn(u32)column;\nu32 within=(u32)column%COLUMNS;\nreturn(u32)column/COLUMNS*(4*LANE_SCALES)+within%8/2*LANE_SCALES+within/8*2+within%2;\n}\n\n\nstruct Scale_block{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_block scale_block(const gemmepi__kernel_scale&scale,u32 item,int extent,int k,int block){\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,0,extent,k);\nif(Mode==SCALE_OUTER)\nreturn{line.at,0};\nreturn{line.at+block*line.step,line.step};\n}\n\ntemplate<int Mode>DEVICE int scale_place(int outer,int extent,int k){\nint there=outer<extent?outer:extent-1;\nreturn Mode!=SCALE_BLOCK_128?there:there/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4);\n}\n\n\nDEVICE void copy_scale(u32 to,const float*from){\n"
+"asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\" ::\"r\"(to),\"l\"(from): \"memory\");\n}\nDEVICE void arrive_behind_copies(u32 barrier){\nasm volatile(\"cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\nDEVICE void bring_scales(const gemmepi__sm90_params&params,const Shared&shared,const Work&work){\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst int rows=(int)p.m,columns=(int)p.n*HALVES_IN;\nPipeline pipeline=Pipeline::of_loader(shared);\n#pragma unroll 1\nfor(u32 t=work.first;t<params.tiles;t+=work.step){\nconst Tile tile=tile_of(params,t,work.rank);\nint block=begin_of_k(params,work.rank);\nScale_block a=scale_block<GEMMEPI_SCALE_A>(p.scale_a,tile.item,rows,params.k,block);\nScale_block b=scale_block<GEMMEPI_SCALE_B>(p.scale_b,tile.item,columns,params.k,block);\n#pragma unroll 1\nfor(;block<end_of_k(params,work.rank);block++){\nint lane=(int)threadIdx.x%32;\nasm volatile(\"\" : \"+r\"(lane));\n"
+"bool is_last=block+1==end_of_k(params,work.rank);\npipeline.wait_empty();\n#pragma unroll\nfor(int i=0;i<(VARIES_A||is_last?A_SCALES:0);i+=32)\ncopy_scale(shared.scale_a(pipeline.stage,i+lane),\na.at+scale_place<GEMMEPI_SCALE_A>(tile.m*TILE_M+i+lane,rows,params.k));\n#pragma unroll\nfor(int i=0;i<(VARIES_B||is_last?B_SCALES:0);i+=32)\nif(B_SCALES%32==0||i+lane<B_SCALES)\ncopy_scale(shared.scale_b(pipeline.stage,place_of_b(i+lane)),\nb.at+scale_place<GEMMEPI_SCALE_B>(column_of(params,tile,(i+lane)*(IS_UNIFORM?64:1)),\ncolumns,params.k));\narrive_behind_copies(shared.full(pipeline.stage));\npipeline.advance();\na.at+=a.step;\nb.at+=b.step;\n}\n}\n}\n\n\n\n\nstruct Stage_scales{\nfloat rows[2],units[VARIES_B&&IS_UNIFORM?B_SCALES:1];\n};\nDEVICE float read_scale(u32 from){\nfloat scale;\nasm volatile(\"ld.shared.f32 %0, [%1];\" : \"=f\"(scale): \"r\"(from): \"memory\");\nreturn scale;\n}\n\nDEVICE Stage_scales read_scales(const Shared&shared,u32 stage,u32 row){\n"
+"Stage_scales scales={{1,1},{1}};\n#pragma unroll\nfor(int i=0;i<(VARIES_A?2:0);i++)\nscales.rows[i]=read_scale(shared.scale_a(stage,row+i*8));\n#pragma unroll\nfor(int i=0;i<(IS_UNIFORM?B_SCALES:0);i++)\nscales.units[i]=read_scale(shared.scale_b(stage,i));\nreturn scales;\n}\n\n\nDEVICE void read_column_scales(const Shared&shared,u32 stage,int first,float(&scales)[4]){\nu32 nth=(u32)first/COLUMNS*(4*LANE_SCALES)+threadIdx.x%4*LANE_SCALES+(u32)first%COLUMNS/4;\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(scales[0]),\"=f\"(scales[1]),\"=f\"(scales[2]),\"=f\"(scales[3])\n: \"r\"(shared.scale_b(stage,nth))\n: \"memory\");\n}\n\n\nDEVICE void promote(const Shared&shared,u32 stage,int first,const Stage_scales&scales,\nconst float(&partial)[COLUMNS/2],float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<COLUMNS/2;i+=8){\nfloat of_columns[4]={1,1,1,1};\nif(VARIES_B&& !IS_UNIFORM)\nread_column_scales(shared,stage,first+i*2,of_columns);\n#pragma unroll\n"
+"for(int j=0;j<8;j++){\nfloat x=partial[i+j],row=scales.rows[j/2%2];\n",
+"if(VARIES_B&&IS_UNIFORM)\nrow*=scales.units[(first+i*2)/64];\nif(VARIES_B&& !IS_UNIFORM)\nx*=of_columns[j/4*2+j%2];\nfloat&sum=sums[first/2+i+j];\nsum=VARIES_A||VARIES_B?fmaf(x,row,sum):sum+x;\n}\n}\n}\n\n\n\n\nDEVICE void multiply_by_factors(const Shared&shared,u32 stage,u32 row,float(&sums)[TILE_N/2]){\nfloat rows[2]={1,1};\n#pragma unroll\nfor(int i=0;i<(FACTOR_A?2:0);i++)\nrows[i]=read_scale(shared.scale_a(stage,row+i*8));\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i+=8){\nfloat columns[4]={1,1,1,1};\nif(FACTOR_B)\nread_column_scales(shared,stage,i*2,columns);\n#pragma unroll\nfor(int j=0;j<8;j++)\nsums[i+j]*=rows[j/2%2]*columns[j/4*2+j%2];\n}\n}\n\nDEVICE void multiply_by_factors(const gemmepi__sm90_params&params,const Tile&tile,int row,float(&sums)[TILE_N/2]){\nif constexpr(HAS_FACTORS&& !PROMOTES){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint lane=(int)threadIdx.x%32,first_row=row+lane/4,column=lane%4*2;\nfloat rows[2]={1,1},columns[2]={1,1};\n"
+"if constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<2;i++)\nif(first_row+i*8<(int)p.m)\nrows[i]=p.scale_a.data[tile.item*p.scale_a.stride +first_row+i*8];\n#pragma unroll\nfor(int unit=0;unit<TILE_N;unit+=64){\nconst float*of_unit=p.scale_b.data+tile.item*p.scale_b.stride +column_of(params,tile,unit)+column;\nint left=span_left(params,tile)-unit%SPAN-column;\nasm volatile(\"\" : \"+l\"(of_unit),\"+r\"(left)::\"memory\");\n#pragma unroll\nfor(int i=0;i<32;i+=4){\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int j=0;j<2;j++)\ncolumns[j]=i*2+j<left?of_unit[i*2+j]:1;\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums[unit/2+i+j]*=rows[j/2]*columns[j%2];\n}\n}\n}\n}\n"}},
 {"sm90/schedule.cuh",
 {
-"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n};\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nDEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\nu32 of_item=p.cluster_rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=p.cluster_rows-first<p.band?p.cluster_rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\n"
-"DEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\nreturn(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\nreturn tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\nDEVICE int span_left(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\n"
-"return(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED == 1\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\nreturn(u32)*p.groups.count*p.cluster_columns;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 count_tiles(const gemmepi__sm90_params&p){\n#if GEMMEPI_GROUPED == 2\nreturn*p.groups.count?p.tiles:0;\n#else\nreturn p.tiles;\n#endif\n}\n#endif\n\n\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\n"
+"DEVICE Tile tile_of(const gemmepi__sm90_params&p,u32 t,u32 rank){\n#if GEMMEPI_GROUPED == 1\nconst gemmepi__group_part any=p.groups.parts[t/p.cluster_columns];\nu32 rows=(u32)any.parts,rest=t-(u32)any.first_part*p.cluster_columns;\n#else\nu32 rows=p.cluster_rows,of_item=rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\n#endif\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nu32 place=PARTS>1?0:rank;\n#if GEMMEPI_GROUPED == 2\nconst gemmepi__group_part of_k=p.groups.parts[item];\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item,of_k.first,of_k.end};\n#elif GEMMEPI_GROUPED == 1\nstatic_assert(CLUSTER_M==1&&PARTS==1,\"a cluster's tiles have the same rows\");\nconst gemmepi__group_part part=p.groups.parts[any.first_part+row];\n"
+"return{(int)row,(int)(column*CLUSTER_N+place),(u32)part.group,part.first,part.end};\n#else\nreturn{(int)(row*CLUSTER_M+place%CLUSTER_M),(int)(column*CLUSTER_N+place/CLUSTER_M),item};\n#endif\n}\n\n\nDEVICE Tile nth_tile(const gemmepi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\nDEVICE int begin_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gemmepi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\n#if GEMMEPI_GROUPED == 2\nstatic_assert(!PING_PONG&&PARTS==1,\"warpgroups go through the stages of their own tiles alone\");\nDEVICE int blocks_of_tile(const gemmepi__sm90_params&p,const Tile&tile,u32 rank){\nreturn tile.end>tile.first?(tile.end-tile.first+TILE_K-1)/TILE_K:1;\n}\n"
+"DEVICE int first_k(const Tile&tile){\nreturn tile.end>tile.first?tile.first:tile.end>0?tile.end:1;\n}\n#else\nDEVICE int blocks_of_tile(const gemmepi__sm90_params&p,const Tile&tile,u32 rank){\nreturn blocks_of_k(p,rank);\n}\nDEVICE int first_k(const Tile&tile){\nreturn 0;\n}\n#endif\n\n\nDEVICE int column_of(const gemmepi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\nreturn(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\nreturn tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\nDEVICE int span_left(const gemmepi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gemmepi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
 {
-"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\nDEVICE u32 b(u32 stage)const{\n"
-"return first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\nDEVICE u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\nDEVICE u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\n"
-"static_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
+"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 SCALES=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=SCALES+STAGES*SCALE_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\n"
+"DEVICE u32 b(u32 stage)const{\nreturn first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 scale_a(u32 stage,u32 row)const{\nreturn first+SCALES+stage*SCALE_BYTES+row*4;\n}\nDEVICE u32 scale_b(u32 stage,u32 nth)const{\nreturn scale_a(stage,A_SCALES+nth);\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\n"
+"DEVICE u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\nDEVICE u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\nstatic_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
 {"sm90/totals.cuh",
 {
 "#line 1 \"src/kernels/sm90/totals.cuh\"\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\nconstexpr bool SUMMED_ROWS=SUMMED==1?A_ROWS:B_ROWS;\nconstexpr int SUMMED_LINES=SUMMED==1?TILE_M:TILE_N;\n\n\n\n\n\nconstexpr int SLICES=SUMMED_LINES/16;\n\n\nDEVICE int slice_of(const gemmepi__sm90_params&p,const Tile&tile,int summer){\nint across=SUMMED==1?tile.n:tile.m,slice=across+summer*p.sum_tiles;\nreturn across<p.sum_tiles&&slice<SLICES?slice: -1;\n}\n\n\n\n\n\nconstexpr int SUMMED_AT_ONCE=64;\nstruct Slice_totals{\nfloat at[SUMMED_ROWS?1:8],before[SUMMED_ROWS?1:8];\n};\nDEVICE void keep_totals(Slice_totals&totals){\n#pragma unroll\nfor(int i=0;i<(SUMMED_ROWS?1:8);i++){\ntotals.before[i]+=totals.at[i];\ntotals.at[i]=0;\n}\n}\n\n\n\nDEVICE u32 slice_lane(int slice){\nu32 pair=threadIdx.x%32/2,half=threadIdx.x%2;\nu32 line=SUMMED_ROWS?slice*16+pair:pair%4*2+pair/4%2+pair/8*8;\nu32 unit=SUMMED_ROWS?half*4:slice%4*2+half;\n"
@@ -14310,12 +14903,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "DEVICE void add_operand(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nint summer=(int)__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\nPipeline pipeline=Pipeline::of_reader(shared,threadIdx.x%32,work.rank);\nint blocks=blocks_of_k(p,work.rank);\n#pragma unroll 1\nfor(u32 t=work.first;t<p.tiles;t+=work.step){\nint slice=slice_of(p,tile_of(p,t,work.rank),summer);\nu32 lane=shared.first+slice_lane(slice<0?0:slice);\nSlice_totals totals={};\n#pragma unroll 1\nfor(int block=0;block<blocks;block++){\npipeline.wait_full();\nif(slice>=0)\nadd_stage(lane +pipeline.stage*STAGE_BYTES,totals);\nif(block%SUMMED_AT_ONCE==SUMMED_AT_ONCE -1)\nkeep_totals(totals);\n__syncwarp();\npipeline.release(pipeline.stage);\npipeline.advance();\n}\nif(slice<0)\ncontinue;\ndouble total=total_of_slice(totals);\nif(PARTS>1)\nleave_total(shared,summer,total);\nelse if(line_of_total()>=0)\nstore_total(p,tile_of(p,t,work.rank),slice*16+line_of_total(),total);\n}\n}\n"}},
 {"sm90/wgmma.cuh",
 {
-"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\nDEVICE void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n"
-"\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_TILE_N == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_TILE_N == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n"
-"#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_TILE_N == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n"
-"#define GEMMEPI_STEP_K \"k8\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x) GEMMEPI_TEXT_OF(x)\n\n\nDEVICE void multiply(float(&sums)[TILE_N/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_TILE_N)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERANDS \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\nDEVICE void sums_are_there(float(&sums)[TILE_N/2]){\n#pragma unroll\nfor(int i=0;i<TILE_N/2;i++)\nasm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\nDEVICE void begin_sums(float(&sums)[STRIPS][TILE_N/2]){\nif(__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<STRIPS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\n"
-"DEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\n",
-"constexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n"}},
+"#line 1 \"src/kernels/sm90/wgmma.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n#if GEMMEPI_PROMOTES && GEMMEPI_TILE_N > 128\n#define GEMMEPI_COLUMNS 128\n#else\n#define GEMMEPI_COLUMNS GEMMEPI_TILE_N\n#endif\nconstexpr int COLUMNS=GEMMEPI_COLUMNS;\n\n\n\nDEVICE void multiply_begin(){\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\nDEVICE void multiply_commit(){\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void multiply_wait(){\nasm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n#define GEMMEPI_8(list, i) list(i), list(i + 1), list(i + 2), list(i + 3), list(i + 4), list(i + 5), list(i + 6), list(i + 7)\n#define GEMMEPI_32(list, i) GEMMEPI_8(list, i), GEMMEPI_8(list, i + 8), GEMMEPI_8(list, i + 16), GEMMEPI_8(list, i + 24)\n#define GEMMEPI_SUM(i) \"+f\"(sums[i])\n#define GEMMEPI_0_TO_31 \\\n"
+"\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\"\n#define GEMMEPI_32_TO_63 \\\n\"%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, \" \\\n\"%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63\"\n#define GEMMEPI_64_TO_95 \\\n\"%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, \" \\\n\"%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95\"\n#define GEMMEPI_96_TO_127 \\\n\"%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, \" \\\n\"%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127\"\n#if GEMMEPI_COLUMNS == 64\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0)\n#define GEMMEPI_ADDS \"%34\"\n#define GEMMEPI_MATRICES \"%32, %33\"\n"
+"#define GEMMEPI_TRANSPOSED \", %35, %36\"\n#elif GEMMEPI_COLUMNS == 128\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32)\n#define GEMMEPI_ADDS \"%66\"\n#define GEMMEPI_MATRICES \"%64, %65\"\n#define GEMMEPI_TRANSPOSED \", %67, %68\"\n#elif GEMMEPI_COLUMNS == 192\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95\n#define GEMMEPI_SUMS GEMMEPI_32(GEMMEPI_SUM, 0), GEMMEPI_32(GEMMEPI_SUM, 32), GEMMEPI_32(GEMMEPI_SUM, 64)\n#define GEMMEPI_ADDS \"%98\"\n#define GEMMEPI_MATRICES \"%96, %97\"\n#define GEMMEPI_TRANSPOSED \", %99, %100\"\n#else\n#define GEMMEPI_NAMES GEMMEPI_0_TO_31 \", \" GEMMEPI_32_TO_63 \", \" GEMMEPI_64_TO_95 \", \" GEMMEPI_96_TO_127\n#define GEMMEPI_SUMS \\\nGEMMEPI_32(GEMMEPI_SUM,0),GEMMEPI_32(GEMMEPI_SUM,32),GEMMEPI_32(GEMMEPI_SUM,64),GEMMEPI_32(GEMMEPI_SUM,96)\n#define GEMMEPI_ADDS \"%130\"\n#define GEMMEPI_MATRICES \"%128, %129\"\n"
+"#define GEMMEPI_TRANSPOSED \", %131, %132\"\n#endif\n#if GEMMEPI_ELEMENT != 2\n#undef GEMMEPI_TRANSPOSED\n#define GEMMEPI_TRANSPOSED \"\"\n#endif\n#if GEMMEPI_ELEMENT == 4\n#define GEMMEPI_STEP_K \"k8\"\n#elif GEMMEPI_ELEMENT == 1\n#define GEMMEPI_STEP_K \"k32\"\n#else\n#define GEMMEPI_STEP_K \"k16\"\n#endif\n#define GEMMEPI_TEXT_OF(x) #x\n#define GEMMEPI_TEXT(x) GEMMEPI_TEXT_OF(x)\n\n\nDEVICE void multiply(float(&sums)[COLUMNS/2],u64 a,u64 b,int adds){\nasm volatile(\"{\\n\"\n\".reg .pred adds;\\n\"\n\"setp.ne.b32 adds, \" GEMMEPI_ADDS \", 0;\\n\"\n\"wgmma.mma_async.sync.aligned.m64n\" GEMMEPI_TEXT(GEMMEPI_COLUMNS)GEMMEPI_STEP_K \".f32.\" GEMMEPI_OPERANDS\n\".\" GEMMEPI_OPERAND_B \" {\" GEMMEPI_NAMES \"}, \" GEMMEPI_MATRICES \", adds, 1, 1\" GEMMEPI_TRANSPOSED \";\\n\"\n\"}\"\n:GEMMEPI_SUMS\n: \"l\"(a),\"l\"(b),\"r\"(adds),\"n\"(!A_ROWS),\"n\"(!B_ROWS));\n}\n\n\ntemplate<int Count>DEVICE void sums_are_there(float(&sums)[Count]){\n#pragma unroll\nfor(int i=0;i<Count;i++)\n"
+"asm volatile(\"\" : \"+f\"(sums[i])::\"memory\");\n}\n\n\nDEVICE void begin_sums(float(&sums)[STRIPS][TILE_N/2]){\n",
+"if(PROMOTES||__CUDACC_VER_MAJOR__<13)\n#pragma unroll\nfor(int i=0;i<STRIPS*TILE_N/2;i++)\nsums[i/(TILE_N/2)][i%(TILE_N/2)]=0;\n}\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(LINES_64>>4)<<16|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEP_BYTES=32,STEPS=LINE/STEP_BYTES;\ntemplate<bool Rows>constexpr u64 STEP=(Rows?STEP_BYTES:STEP_BYTES/2*LINE)>>4;\n"}},
 #endif
 {NULL, {NULL}}};
 
@@ -15547,8 +16140,8 @@ struct gemmepi_plan {
 };
 
 /* By gemmepi_plan_kind. */
-static const char *const gemmepi__plan_kind_names[] = {"", "matmul", "elementwise", "linear",
-        "linear_backward"};
+static const char *const gemmepi__plan_kind_names[] = {"",       "matmul",          "elementwise",
+        "linear", "linear_backward", "grouped"};
 
 /* A new plan's beginning. */
 static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind, void (*destroy)(gemmepi_plan *plan)) {
@@ -15666,6 +16259,8 @@ static void gemmepi__close_device(gemmepi_context *context) {
     context->cublaslt.destroy(context->lt_handle);
   if (entered && context->ones)
     context->driver.mem_free(context->ones);
+  if (entered && gemmepi__load_pointer(&context->faults))
+    context->driver.mem_free_host(gemmepi__load_pointer(&context->faults));
   if (entered)
     gemmepi__leave(context, &entry);
   if (context->primary)
@@ -16114,6 +16709,175 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
   }
   if (gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     gemmepi__host_sum_operand(problem, arguments);
+}
+/* Grouped products in plain C: a product of each group, or of each row where rows come from or go to anywhere. */
+
+/* >>what the device would check */
+
+static gemmepi_status gemmepi__host_check_ends(const gemmepi__problem *problem, const int32_t *ends) {
+  gemmepi__fault fault;
+  int32_t before = 0, most = (int32_t)gemmepi__positions(problem);
+  for (fault.at = 0; fault.at < problem->grouping.groups; fault.at++, before = fault.value) {
+    fault.value = ends[fault.at];
+    fault.beside = fault.value < before ? before : most;
+    if (fault.value < before || fault.value > most)
+      return gemmepi__refuse_list(GEMMEPI__FAULT_ENDS, fault.at, fault.value, fault.beside);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_check_lists(const gemmepi__problem *problem, const gemmepi__group_lists *lists) {
+  const int32_t *ends = lists->lists[GEMMEPI__FAULT_ENDS];
+  gemmepi_status status = gemmepi__host_check_ends(problem, ends);
+  gemmepi__fault fault;
+  int which;
+  for (which = GEMMEPI__FAULT_A; which <= GEMMEPI__FAULT_D && !status; which++)
+    for (fault.at = 0; lists->lists[which] && fault.at < ends[problem->grouping.groups - 1]; fault.at++) {
+      fault.value = lists->lists[which][fault.at];
+      fault.beside = (int)lists->limits[which];
+      if (fault.value < 0 || fault.value >= fault.beside)
+        return gemmepi__refuse_list(which, fault.at, fault.value, fault.beside);
+    }
+  return status;
+}
+
+/* >>pointers of a group */
+
+static void gemmepi__advance(gemmepi__arguments *arguments, const gemmepi__problem *problem, int operand, int64_t elements) {
+  const gemmepi__view *view = &problem->views[operand];
+  if (view->dtype && arguments->pointers[operand])
+    arguments->pointers[operand] = (char *)arguments->pointers[operand] + elements * view->bits / 8;
+}
+
+/* From the first item's to those of group `group`. */
+static gemmepi__arguments gemmepi__arguments_of_group(const gemmepi__problem *problem,
+  const gemmepi__arguments *arguments, int group) {
+  gemmepi__arguments own = *arguments;
+  int operand;
+  for (operand = 0; operand < GEMMEPI__AMAX_D; operand++)
+    gemmepi__advance(&own, problem, operand, group * problem->views[operand].batch_stride);
+  return own;
+}
+
+/* From the first row of op(A), with its scales, to another. */
+static void gemmepi__to_row_of_a(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *scale = &problem->views[GEMMEPI__SCALE_A];
+  gemmepi__advance(arguments, problem, GEMMEPI__A, a->transposed ? row : row * a->ld);
+  if (a->scale == GEMMEPI_SCALE_OUTER || a->scale == GEMMEPI_SCALE_VECTOR_128)
+    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row);
+  if (a->scale == GEMMEPI_SCALE_BLOCK_128)
+    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row / 128 * scale->ld);
+}
+
+/* Likewise of D and what lies as it does. */
+static void gemmepi__to_row_of_d(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+  static const int as_d[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(as_d); i++)
+    gemmepi__advance(arguments, problem, as_d[i], row * problem->views[as_d[i]].ld);
+  gemmepi__advance(arguments, problem, GEMMEPI__ROW_FACTOR, row);
+}
+
+/* >>groups */
+
+/* The largest |v| of all groups: a product leaves that of its own. */
+typedef struct gemmepi__host_largest {
+  double most[2]; /* of D and AUX */
+} gemmepi__host_largest;
+
+static void gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+  gemmepi__host_largest *amax) {
+  double found[2] = {0, 0};
+  int i;
+  for (i = 0; i < 2; i++)
+    arguments->pointers[GEMMEPI__AMAX_D + i] = &found[i];
+  {
+    gemmepi__problem own = *problem; /* its amax in F64, so that nothing is rounded twice */
+    for (i = 0; i < 2; i++)
+      if (own.views[GEMMEPI__AMAX_D + i].dtype)
+        own.views[GEMMEPI__AMAX_D + i].dtype = GEMMEPI_F64;
+    gemmepi__host_product(&own, arguments, NULL);
+  }
+  for (i = 0; i < 2; i++)
+    gemmepi__host_amax(&amax->most[i], 1, &found[i]);
+}
+
+static void gemmepi__host_group_of_rows(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, gemmepi__host_largest *amax) {
+  const int32_t *from = lists->lists[GEMMEPI__FAULT_A], *to = lists->lists[GEMMEPI__FAULT_D];
+  int alone = from || to || problem->views[GEMMEPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
+  gemmepi__problem one = gemmepi__problem_of_group(problem, alone ? 1 : end - first);
+  for (; first < end; first += one.m) {
+    gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
+    gemmepi__to_row_of_a(problem, &own, from ? from[first] : first);
+    gemmepi__to_row_of_d(problem, &own, to ? to[first] : first);
+    gemmepi__host_product_of(&one, &own, amax);
+  }
+}
+
+/* Rows of A or B that an index says, side by side. */
+static void gemmepi__host_gather(const gemmepi__view *view, const void *from, const int32_t *index, int64_t rows, char *to) {
+  size_t size = (size_t)(view->bits / 8), line = (size_t)view->length * size;
+  int64_t i;
+  for (i = 0; i < rows; i++)
+    memcpy(to + (size_t)i * line, (const char *)from + (size_t)index[i] * (size_t)view->ld * size, line);
+}
+
+/* The part of k of one operand: where it lies, or gathered to memory that is the caller's to free. */
+static gemmepi_status gemmepi__host_part_of_k(gemmepi__problem *one, gemmepi__arguments *own, int operand,
+  const int32_t *index, int64_t first, const gemmepi_allocator *allocator, char **copy) {
+  gemmepi__view *view = &one->views[operand];
+  int along_k = (view->transposed != 0) == (operand == GEMMEPI__B);
+  *copy = NULL;
+  if (!index) {
+    gemmepi__advance(own, one, operand, along_k ? first : first * view->ld);
+    return GEMMEPI_OK;
+  }
+  *copy = (char *)gemmepi__new(allocator, (size_t)(one->k * view->length * view->bits / 8) + 1);
+  if (!*copy)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__host_gather(view, own->pointers[operand], index + first, one->k, *copy);
+  own->pointers[operand] = *copy;
+  view->ld = view->length;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_group_of_k(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, const gemmepi_allocator *allocator,
+  gemmepi__host_largest *amax) {
+  gemmepi__problem one = gemmepi__problem_of_group(problem, end - first);
+  gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
+  char *copies[2] = {NULL, NULL};
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < 2 && !status; i++)
+    status = gemmepi__host_part_of_k(&one, &own, i, lists->lists[GEMMEPI__FAULT_A + i], first, allocator, &copies[i]);
+  if (!status)
+    gemmepi__host_product_of(&one, &own, amax);
+  for (i = 0; i < 2; i++)
+    gemmepi__delete(allocator, copies[i]);
+  return status;
+}
+
+static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, const gemmepi_allocator *allocator) {
+  gemmepi_status status = gemmepi__host_check_lists(problem, lists);
+  gemmepi__host_largest amax = {{0, 0}};
+  int64_t first = 0;
+  int group;
+  for (group = 0; group < problem->grouping.groups && !status; group++) {
+    int64_t end = lists->lists[GEMMEPI__FAULT_ENDS][group];
+    if (problem->grouping.is_of_k)
+      status = gemmepi__host_group_of_k(problem, arguments, lists, group, first, end, allocator, &amax);
+    else
+      gemmepi__host_group_of_rows(problem, arguments, lists, group, first, end, &amax);
+    first = end;
+  }
+  if (status)
+    return status;
+  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, amax.most[0]);
+  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, amax.most[1]);
+  return GEMMEPI_OK;
 }
 /* FIND_SCALE_D on the host: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
 
@@ -20552,6 +21316,8 @@ static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
 static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
   const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+  if (problem->grouping.groups) /* a box's rows are not all there */
+    return 0;
   return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
 }
 
@@ -20571,6 +21337,31 @@ static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, in
   if (problem->formula)
     gemmepi__append(&text, "_formula");
   return data;
+}
+
+/* >>grouped products */
+
+/* Parts of groups of rows, of `tile` rows at most, or of groups of k: how many there are at most. */
+static int64_t gemmepi__most_parts(const gemmepi__problem *problem, int tile) {
+  const gemmepi__grouping *grouping = &problem->grouping;
+  if (grouping->is_of_k)
+    return grouping->groups;
+  return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
+}
+
+static int gemmepi__has_groups_of_rows(const gemmepi__problem *problem) {
+  return problem->grouping.groups && !problem->grouping.is_of_k;
+}
+
+static const char *gemmepi__name_of_grouping(const gemmepi__problem *problem) {
+  return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
+}
+
+static void gemmepi__append_grouping(gemmepi__text *text, const gemmepi__problem *problem) {
+  const gemmepi__grouping *grouping = &problem->grouping;
+  if (grouping->groups)
+    gemmepi__append(text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
+      grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
@@ -21201,11 +21992,13 @@ typedef struct gemmepi__convert {
   size_t bytes; /* of the converted operand, in workspace */
 } gemmepi__convert;
 
+/* Lines of elements of a byte are rounded up to 16 bytes. */
 static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
-  return gemmepi__divide_up(view->length, GEMMEPI__RUN) * GEMMEPI__RUN;
+  int run = view->bits == 8 ? 2 * GEMMEPI__RUN : GEMMEPI__RUN;
+  return gemmepi__divide_up(view->length, run) * run;
 }
 
-/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight. Where its items overlap it may have
+/* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight, or 16 bytes. Where its items overlap it may have
  more bytes than can be counted: INT64_MAX. */
 static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
   gemmepi__view converted = *view;
@@ -21214,7 +22007,7 @@ static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t 
   converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
   converted.alignment = 256;
   converted.scale = 0;
-  converted.ld = gemmepi__converted_ld(view);
+  converted.ld = gemmepi__converted_ld(&converted);
   converted.batch_stride = view->batch_stride ? gemmepi__times(converted.ld, view->lines) : 0;
   converted.bytes = gemmepi__offset(items, gemmepi__offset(view->lines, converted.ld, 0), 0);
   converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
@@ -21260,11 +22053,11 @@ static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, 
     gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
 }
 
-/* To the type that the problem's operands have in common. *view is that of the converted operand. */
+/* To a type that holds all of its values. *view is that of the converted operand. */
 static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-  int operand, gemmepi__view *view, gemmepi__convert *convert) {
+  int operand, int dtype, gemmepi__view *view, gemmepi__convert *convert) {
   const gemmepi__view *from = &problem->views[operand];
-  gemmepi_status status = gemmepi__lay_out_convert(problem, operand, problem->common, view, convert);
+  gemmepi_status status = gemmepi__lay_out_convert(problem, operand, dtype, view, convert);
   char prologue[256];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   if (status)
@@ -21289,32 +22082,41 @@ static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmep
   gemmepi__view view;
   gemmepi_status status;
   if (problem->views[operand].bits != 16) /* words are loaded one by one as fast as they can be */
-    return gemmepi__build_convert(context, problem, operand, &view, pack);
+    return gemmepi__build_convert(context, problem, operand, problem->views[operand].dtype, &view, pack);
   status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
   gemmepi__pack_prologue(prologue, sizeof prologue);
   return status ? status
         : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
-static void gemmepi__transpose_prologue(char *data, size_t size) {
-  gemmepi__text text = gemmepi__text_in(data, size);
-  gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", GEMMEPI__TRANSPOSE_TILE,
-    GEMMEPI__CONVERT_THREADS);
+/* Lines and elements of a line that a block copies. */
+static int gemmepi__transpose_tile(int bits) {
+  return bits == 8 ? 2 * GEMMEPI__TRANSPOSE_TILE : GEMMEPI__TRANSPOSE_TILE;
 }
 
-/* Of 32-bit elements, with lines along the other axis. */
+/* aligned: lines of bytes begin at multiples of 4 */
+static void gemmepi__transpose_prologue(int bits, int aligned, char *data, size_t size) {
+  gemmepi__text text = gemmepi__text_in(data, size);
+  gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n",
+    gemmepi__transpose_tile(bits), GEMMEPI__CONVERT_THREADS);
+  if (bits == 8)
+    gemmepi__append(&text, "#define GEMMEPI_ELEMENT 1\n#define GEMMEPI_ALIGNED %d\n", aligned);
+}
+
+/* Of elements of 32 or 8 bits, with lines along the other axis. */
 static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
   int operand, gemmepi__convert *pack) {
   const gemmepi__view *from = &problem->views[operand];
   gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
-  int64_t blocks = gemmepi__offset(gemmepi__divide_up(from->lines, GEMMEPI__TRANSPOSE_TILE),
-    gemmepi__divide_up(from->length, GEMMEPI__TRANSPOSE_TILE), 0);
-  char prologue[64];
+  int tile = gemmepi__transpose_tile(from->bits);
+  int64_t blocks =
+    gemmepi__offset(gemmepi__divide_up(from->lines, tile), gemmepi__divide_up(from->length, tile), 0);
+  char prologue[160];
   gemmepi_status status;
   if (blocks >= 0 && from->batch_stride)
     blocks = gemmepi__offset(blocks, problem->batch, 0);
   status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
-  gemmepi__transpose_prologue(prologue, sizeof prologue);
+  gemmepi__transpose_prologue(from->bits, gemmepi__unit_of(problem, from, 0) >= 4, prologue, sizeof prologue);
   return status ? status
         : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose", &pack->launch);
 }
@@ -21354,7 +22156,7 @@ typedef struct gemmepi__candidate {
 #define GEMMEPI__MOST_PARTS 16
 #define GEMMEPI__NEVER      1e300 /* microseconds */
 #define GEMMEPI__MOST_CANDIDATES \
-  20 /* FUSED has engines times three ways to copy the operands; choose.h looks */
+  24 /* FUSED has engines times three ways to copy the operands; choose.h looks */
 
 typedef struct gemmepi__candidates {
   int count;
@@ -21446,7 +22248,7 @@ static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_p
 }
 /* The kernels of our own that have the epilogue inside. To add one: its file, and its row here. */
 
-/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel. It sums operands for bias_grad as
+/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel (sm90_fp8.h has that of fp8). It sums operands for bias_grad as
  they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
  item, which another launch adds up. */
 
@@ -21544,7 +22346,7 @@ typedef struct gemmepi__sm90 {
   gemmepi__sums sums;
 } gemmepi__sm90;
 
-/* >>what may go there */
+/* >>operands */
 
 /* Whether TMA takes a matrix of so many bits an element as it lies. */
 static int gemmepi__tma_takes(const gemmepi__problem *problem, const gemmepi__view *view, int bits) {
@@ -21561,10 +22363,48 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 }
 
 /* What the kernels multiply. */
-static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
-  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n", problem->common == GEMMEPI_F16   ? "f16"
-    : problem->common == GEMMEPI_F32 ? "tf32" : "bf16", (int)problem->views[GEMMEPI__A].bits / 8);
+static const char *gemmepi__multiplied_type(const gemmepi__problem *problem, int operand) {
+  int dtype = problem->views[operand].dtype;
+  return dtype == GEMMEPI_E4M3  ? "e4m3"
+     : dtype == GEMMEPI_E5M2 ? "e5m2"
+     : dtype == GEMMEPI_F16  ? "f16"
+     : dtype == GEMMEPI_F32  ? "tf32"
+        : "bf16";
 }
+
+static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
+  gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
+    gemmepi__multiplied_type(problem, GEMMEPI__A), (int)problem->views[GEMMEPI__A].bits / 8);
+  if (problem->views[GEMMEPI__A].dtype != problem->views[GEMMEPI__B].dtype)
+    gemmepi__append(text, "#define GEMMEPI_OPERAND_B \"%s\"\n", gemmepi__multiplied_type(problem, GEMMEPI__B));
+}
+
+/* >>fp8: sums in F32 beside wgmma's */
+
+/* Whether what wgmma adds up of each 128 of k goes to sums in F32: for the bits that it does not keep, or for scales. */
+static int gemmepi__promotes(const gemmepi__problem *problem) {
+  return gemmepi__is_fp8_product(problem) &&
+     (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) || gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+       gemmepi__scale_varies_along_k(problem, GEMMEPI__B));
+}
+
+/* Whether each 64 columns of a tile of B, from a multiple of 64 on, are of one block of scales. */
+static int gemmepi__scales_are_uniform(const gemmepi__problem *problem) {
+  return problem->views[GEMMEPI__B].scale == GEMMEPI_SCALE_BLOCK_128 &&
+     (gemmepi__halves_in(problem) == 1 || gemmepi__half_columns(problem) % GEMMEPI__SM90_UNIT_N == 0);
+}
+
+/* Those that come beside a stage, where sums are promoted: a number for each row of A, and each column or unit of columns of B. */
+static unsigned gemmepi__scale_bytes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  unsigned a = problem->views[GEMMEPI__A].scale > GEMMEPI_SCALE_TENSOR ? (unsigned)shape->tile_m : 0;
+  unsigned columns = gemmepi__scales_are_uniform(problem)
+        ? (unsigned)shape->tile_n / GEMMEPI__SM90_UNIT_N
+        : (unsigned)(shape->tile_n + gemmepi__divide_up(shape->tile_n, 128) * 16);
+  unsigned b = problem->views[GEMMEPI__B].scale > GEMMEPI_SCALE_TENSOR ? columns : 0;
+  return gemmepi__promotes(problem) ? (a + b + 3) / 4 * 16 : 0;
+}
+
+/* >>what may go there */
 
 /* Stages that all of k fills. */
 static int64_t gemmepi__sm90_steps(const gemmepi__problem *problem) {
@@ -21604,6 +22444,14 @@ static const char *gemmepi__sm90_found_rule(const gemmepi_context *context, cons
   return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
+/* What keeps TMA from its operands, whatever their type, or NULL. */
+static const char *gemmepi__loads_rule(const gemmepi__problem *problem) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
+    return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+  return gemmepi__extents_rule(problem);
+}
+
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
@@ -21613,13 +22461,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return "a and b are not both BF16, both F16 or both F32 with TF32";
   if (gemmepi__is_tf32(problem) && (a->transposed || !b->transposed))
     return "wgmma takes TF32 only where the elements along k lie side by side";
-  if (!gemmepi__tma_takes(problem, a, a->bits) || !gemmepi__tma_takes(problem, b, b->bits))
-    return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
   if (gemmepi__halves_in(problem) > 1 && !b->transposed && gemmepi__half_columns(problem) % 8)
     return "TMA takes the second half of b at a multiple of 16 bytes only";
   if (gemmepi__sm90_found_rule(context, problem))
     return gemmepi__sm90_found_rule(context, problem);
-  return gemmepi__extents_rule(problem);
+  return gemmepi__loads_rule(problem);
 }
 
 /* Why TMA would take A at some m alone, or NULL. */
@@ -21678,6 +22524,8 @@ static int gemmepi__sm90_moved(const gemmepi__problem *problem) {
 /* What it loads for the epilogue, likewise; the mask without TMA. */
 static int gemmepi__sm90_loaded(const gemmepi__problem *problem) {
   int loaded = 0, bits = gemmepi__box_bits(problem);
+  if (problem->grouping.scattered) /* rows of a box lie anywhere */
+    return 0;
   if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__mask_is_aligned(problem))
     loaded |= 4;
   if (gemmepi__has(problem, GEMMEPI_BACKWARD) && gemmepi__moves_box(problem, GEMMEPI__AUX, bits))
@@ -21694,11 +22542,11 @@ static int64_t gemmepi__tiles_across(const gemmepi__problem *problem, const gemm
        : gemmepi__divide_up(problem->m, shape->tile_m);
 }
 
-/* The operand that the kernel sums, 1 A or 2 B. TF32, few tiles, and an epilogue that leaves too few registers, leave it to another
+/* The operand that the kernel sums, 1 A or 2 B. Other than 16 bits, few tiles, and an epilogue that leaves too few registers, leave it to another
  launch. */
 static int gemmepi__sm90_summed(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int sums_a = gemmepi__has(problem, GEMMEPI_BGRAD_A), lines = sums_a ? shape->tile_m : shape->tile_n;
-  if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || gemmepi__is_tf32(problem) ||
+  if (!gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) || problem->views[GEMMEPI__A].bits != 16 ||
     GEMMEPI__SM90_SUMMERS * 16 * gemmepi__tiles_across(problem, shape) < lines ||
     (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX) && !applied))
     return 0;
@@ -21751,7 +22599,8 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
   int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
-  return gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m, !problem->views[GEMMEPI__A].transposed) ||
+  return (!gemmepi__has_groups_of_rows(problem) && gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
+    !problem->views[GEMMEPI__A].transposed)) ||
      gemmepi__has_tail(gemmepi__span_columns(problem), columns, problem->views[GEMMEPI__B].transposed);
 }
 
@@ -21781,7 +22630,8 @@ static unsigned gemmepi__slot_bytes(const gemmepi__problem *problem) {
 }
 
 static unsigned gemmepi__sm90_shared(const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
-  unsigned stage = gemmepi__sm90_stage_bytes(&sm90->shape) + GEMMEPI__SM90_PAIR;
+  unsigned stage = gemmepi__sm90_stage_bytes(&sm90->shape) + gemmepi__scale_bytes(problem, &sm90->shape) +
+        GEMMEPI__SM90_PAIR;
   unsigned boxes = (unsigned)sm90->buffers * gemmepi__staged_matrices(problem, sm90) +
         2 * gemmepi__loaded_matrices(problem, sm90->loaded);
   unsigned divided = sm90->shape.parts > 1 ? GEMMEPI__SM90_PAIR : 0;
@@ -21815,6 +22665,10 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
   int halves = gemmepi__halves_in(problem);
   *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
   *columns = gemmepi__divide_up(gemmepi__half_columns(problem), (int64_t)shape->tile_n / halves * shape->cluster_n);
+  if (gemmepi__has_groups_of_rows(problem)) {
+    *rows = gemmepi__most_parts(problem, shape->tile_m);
+    return gemmepi__offset(*rows, *columns, 0);
+  }
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
@@ -21829,7 +22683,7 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
   sm90->loaded = gemmepi__sm90_loaded(problem);
   sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
   sm90->tails = gemmepi__sm90_tails(problem, shape);
-  if (sm90->tails && !problem->views[GEMMEPI__A].transposed)
+  if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !gemmepi__has_groups_of_rows(problem))
     sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
   if (sm90->tails && problem->views[GEMMEPI__B].transposed)
     sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
@@ -21844,10 +22698,33 @@ static int gemmepi__has_stages(const gemmepi__problem *problem, const gemmepi__s
   return shape->tile_n <= 128 || sm90.stages > 2;
 }
 
+static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
+  const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+  return (problem->epilogue & anew) == anew;
+}
+
+/* Beside wgmma's sums, of 128 columns at most, there are those in F32. Without these a gate that is made anew has fewer registers
+ left. What lies at odd places takes more registers. */
+static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  int is_odd = !gemmepi__epilogue_is_aligned(problem), is_wide = shape->tile_n > 128;
+  if (!gemmepi__promotes(problem))
+    return !(gemmepi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
+  if (shape->ping_pong || shape->tile_n == 192)
+    return 0;
+  return !is_wide || !(gemmepi__has(problem, GEMMEPI_BGRAD) ||
+    (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
+}
+
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
+  if (gemmepi__has_groups_of_rows(problem) && shape->cluster_m > 1)
+    return 0; /* blocks of a cluster have the same rows */
+  if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
+    return 0; /* warpgroups that take turns would have to know each other's k */
   if (gemmepi__is_invariant(problem) && shape->parts > 1)
+    return 0;
+  if (gemmepi__is_fp8_product(problem) && !gemmepi__fp8_has_registers(problem, shape))
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
     return 0;
@@ -21978,6 +22855,10 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
   return own > all ? own : all;
 }
 
+/* Bytes of pairs of fp8 that a multiprocessor multiplies in a cycle, at the clock that the power leaves it: measured on an H100, at
+ 4096^3 and 4096 x 7168 x 2048 between other products. */
+#define GEMMEPI__FP8_RATE 3500
+
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
  TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
  begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
@@ -21991,7 +22872,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double waves = (double)gemmepi__sm90_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
   double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
-  double multiply = area * GEMMEPI__SM90_LINE / 4220;
+  double multiply = area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
   double load = gemmepi__load_cycles(context, problem, shape);
   double sums = steps * (multiply > load ? multiply : load) + 550;
   double storing =
@@ -22016,15 +22897,17 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   return cycles / megahertz + gemmepi__sums_microseconds(problem);
 }
 
-static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-  const gemmepi__problem *problem, int applied, double *microseconds) {
+/* Of so many shapes, whose first one takes everything. */
+static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__sm90_shape *shapes, size_t count, int applied, double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
   size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
         : GEMMEPI__SM90_ANY;
-  for (i = 0; i < GEMMEPI__COUNT(gemmepi__sm90_shapes); i++) {
-    const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[i];
+  for (i = 0; i < count; i++) {
+    const gemmepi__sm90_shape *shape = &shapes[i];
     double time;
-    if (i != any && (!gemmepi__shape_takes(problem, shape, applied) || gemmepi__cluster_blocks(shape) > context->multiprocessors))
+    if ((i != any || problem->grouping.groups) && (!gemmepi__shape_takes(problem, shape, applied) ||
+      gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
     if (!best || time < *microseconds) {
@@ -22033,6 +22916,12 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
     }
   }
   return best;
+}
+
+static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
+  const gemmepi__problem *problem, int applied, double *microseconds) {
+  return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes,
+    GEMMEPI__COUNT(gemmepi__sm90_shapes), applied, microseconds);
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
@@ -22062,6 +22951,8 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
     int dtype, type;
   } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
         {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+        {GEMMEPI_E4M3, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
+        {GEMMEPI_E5M2, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
         {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
   uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
   gemmepi__cu_tensor_map *aligned =
@@ -22083,7 +22974,8 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
 
 /* From one line to the next: a single line's ld may be anything. */
 static uint64_t gemmepi__map_line(const gemmepi__view *view) {
-  return (uint64_t)(view->lines > 1 ? view->ld : (view->length + 7) / 8 * 8);
+  int64_t unit = view->bits < 16 ? 16 : 8; /* whole units of 16 bytes */
+  return (uint64_t)(view->lines > 1 ? view->ld : gemmepi__divide_up(view->length, unit) * unit);
 }
 
 /* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
@@ -22122,10 +23014,10 @@ static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__pro
   shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
   shape.extents[1] = (uint64_t)problem->m;
   shape.extents[2] = (uint64_t)apart;
-  shape.extents[3] = (uint64_t)problem->batch;
+  shape.extents[3] = (uint64_t)(gemmepi__has_groups_of_rows(problem) ? 1 : problem->batch);
   shape.strides[0] = line;
   shape.strides[1] = apart > 1 ? shape.extents[0] : line;
-  shape.strides[2] = problem->batch > 1 ? (uint64_t)view->batch_stride : line;
+  shape.strides[2] = shape.extents[3] > 1 ? (uint64_t)view->batch_stride : line;
   return gemmepi__encode_map(driver, view, &shape, promotion, map);
 }
 
@@ -22159,7 +23051,8 @@ static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const ge
 
 static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__problem *problem, const gemmepi__sm90 *sm90) {
   const gemmepi__sm90_shape *shape = &sm90->shape;
-  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0, 0);
+  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem),
+    problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", sm90->stages, shape->ping_pong);
   gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m, shape->cluster_n);
@@ -22177,17 +23070,21 @@ static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__pro
       gemmepi__sums_items(problem) ? "F64" : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
       gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
   gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
+  gemmepi__append_grouping(text, problem);
   gemmepi__append_operands(text, problem);
+  if (gemmepi__promotes(problem))
+    gemmepi__append(text, "#define GEMMEPI_PROMOTES 1\n#define GEMMEPI_UNIFORM %d\n", gemmepi__scales_are_uniform(problem));
 }
 
 static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const gemmepi__problem *problem, gemmepi__sm90 *sm90) {
-  int dtype = problem->common;
+  int dtype = problem->views[GEMMEPI__A].dtype, of_b = problem->views[GEMMEPI__B].dtype;
   char prologue[2048], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm90_defines(&text, problem, sm90);
-  gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s_%dx%d%s%s",
+  gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
     dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-    sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
+    of_b == dtype ? "" : "_", of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name,
+    sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "", gemmepi__name_of_grouping(problem),
     gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
 }
@@ -22229,13 +23126,11 @@ static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemme
 }
 
 /* As a shape that takes it. */
-static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__candidate *candidate, void *built) {
-  const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
-  gemmepi__sm90 *sm90 = (gemmepi__sm90 *)built;
+static gemmepi_status gemmepi__build_as_shape(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__sm90_shape *shape, int applied, gemmepi__sm90 *sm90) {
   gemmepi_status status;
   memset(sm90, 0, sizeof *sm90);
-  gemmepi__cut_up(problem, shape, candidate->applied, sm90);
+  gemmepi__cut_up(problem, shape, applied, sm90);
   gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
   sm90->params.epilogue.row_tiles =
     (unsigned)gemmepi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
@@ -22248,6 +23143,12 @@ static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmep
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__finish_sums(context, problem, sm90);
   return status;
+}
+
+static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, void *built) {
+  return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_shapes[candidate->shape],
+    candidate->applied, (gemmepi__sm90 *)built);
 }
 
 static void gemmepi__sm90_describe(const void *built, gemmepi__built_details *details) {
@@ -22281,6 +23182,8 @@ static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const ge
     return status;
   memcpy(params, &sm90->params, sizeof *params);
   gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras, params->places);
+  if (problem->grouping.groups)
+    params->groups = arguments->groups;
   if (sm90->summed)
     params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
   result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
@@ -22331,12 +23234,16 @@ static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__
     (int)(gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) - gemmepi__sm90_shapes);
 }
 
-static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__candidate *candidate) {
-  const gemmepi__sm90_shape *shape = &gemmepi__sm90_shapes[candidate->shape];
+static double gemmepi__estimate_shape(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, const gemmepi__sm90_shape *shape) {
   int takes = candidate->parts == 1 && gemmepi__shape_takes(problem, shape, candidate->applied) &&
         gemmepi__cluster_blocks(shape) <= context->multiprocessors;
   return takes ? gemmepi__sm90_microseconds(context, problem, shape, candidate->applied) : GEMMEPI__NEVER;
+}
+
+static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_shapes[candidate->shape]);
 }
 
 static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
@@ -22356,6 +23263,91 @@ static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
         GEMMEPI__HAS_SM90 ? gemmepi__sm90_build : NULL,
         gemmepi__sm90_describe,
         gemmepi__sm90_explain,
+        GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
+/* The engine for fp8 on Hopper: E4M3 and E5M2 in any pairing, product and epilogue in the kernel of sm90.h, whose model and builder it
+ shares. wgmma keeps fewer bits of such sums than F32 has: without FAST_ACCUMULATION, and with scales that vary along k, what it adds up
+ of each 128 of k goes to sums in F32, times these scales. Then both warpgroups share a tile, so that one multiplies while the other
+ adds. */
+
+typedef gemmepi__sm90 gemmepi__sm90_fp8;
+
+static const gemmepi__sm90_shape gemmepi__sm90_fp8_shapes[] = {
+  {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
+  {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 128, 0, 1, 1, 1},
+  {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},
+  {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
+  {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1}, {128, 64, 1, 1, 1, 1},
+};
+
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  if (context->arch != 90)
+    return "its kernel is for compute capability 9.0";
+  if (!gemmepi__is_fp8_product(problem))
+    return "a and b are not both E4M3 or E5M2";
+  if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+    return "wgmma takes fp8 only where the elements along k lie side by side";
+  if (problem->found_scale)
+    return "beside operands of fp8 it finds no scales of d";
+  return gemmepi__loads_rule(problem);
+}
+
+/* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not. */
+static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const char *rule = NULL;
+  if (context->arch != 90)
+    return "its kernel for fp8 is for compute capability 9.0";
+  if (gemmepi__is_invariant(problem))
+    rule = gemmepi__fp8_rule(context, problem);
+  if (gemmepi__is_invariant(problem) && !rule)
+    rule = gemmepi__tma_varies(problem);
+  return rule ? rule : gemmepi__extents_rule(problem);
+}
+
+static void gemmepi__sm90_fp8_choose(const gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__candidate *candidate) {
+  const gemmepi__sm90_shape *shapes = gemmepi__sm90_fp8_shapes;
+  candidate->shape =
+    (int)(gemmepi__choose_shape(context, problem, shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
+      candidate->applied, &candidate->microseconds) - shapes);
+}
+
+static double gemmepi__sm90_fp8_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate) {
+  return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_fp8_shapes[candidate->shape]);
+}
+
+static void gemmepi__sm90_fp8_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
+  *tile_m = gemmepi__sm90_fp8_shapes[candidate->shape].tile_m;
+  *tile_n = gemmepi__sm90_fp8_shapes[candidate->shape].tile_n;
+}
+
+static gemmepi_status gemmepi__sm90_fp8_build(gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, void *built) {
+  return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_fp8_shapes[candidate->shape],
+    candidate->applied, (gemmepi__sm90 *)built);
+}
+
+static void gemmepi__sm90_fp8_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
+  int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+        gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+  gemmepi__sm90_explain(problem, built, text);
+  if (gemmepi__promotes(problem))
+    gemmepi__append(text, "  sums of each 128 of k go to sums in F32%s\n", varies ? ", times the scales that vary along k" : "");
+}
+
+static const gemmepi__engine gemmepi__sm90_fp8_engine = {"sm90_fp8",
+        GEMMEPI__HAS_SM90,
+        1,
+        gemmepi__fp8_rule,
+        gemmepi__tma_varies,
+        gemmepi__sm90_fp8_choose,
+        GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
+        gemmepi__sm90_fp8_estimate,
+        gemmepi__sm90_fp8_tile,
+        GEMMEPI__HAS_SM90 ? gemmepi__sm90_fp8_build : NULL,
+        gemmepi__sm90_describe,
+        gemmepi__sm90_fp8_explain,
         GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
 /* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
@@ -22417,12 +23409,14 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   if (context->arch < 80)
     return "its kernels are for compute capability 8.0 and later";
+  if (gemmepi__is_fp8_product(problem))
+    return gemmepi__fp8_engines_rule(context, problem);
   if (gemmepi__is_of_weights(problem))
     return gemmepi__is_invariant(problem)
         ? "BATCH_INVARIANT: the kernel for weights in I8 divides k among more warps or fewer"
         : gemmepi__extents_rule(problem);
   if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-    return "a and b are not both BF16, both F16 or both F32, nor b weights in I8 and a BF16 or F16";
+    return "a and b are not both BF16, both F16 or both F32, nor both of fp8, nor b weights in I8 and a BF16 or F16";
   return gemmepi__extents_rule(problem);
 }
 
@@ -22782,6 +23776,8 @@ static void gemmepi__sm80_explain(const gemmepi__problem *problem, const void *b
 
 static const char *gemmepi__sm80_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   (void)context;
+  if (gemmepi__is_fp8_product(problem))
+    return "it does not multiply fp8";
   if (problem->found_scale)
     return "it finds no scales of d";
   return gemmepi__is_of_weights(problem) ? "a and b differ in dtype" : gemmepi__half_group_rule(problem);
@@ -22859,6 +23855,8 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
   (void)context;
   if (gemmepi__is_of_weights(problem))
     return "a and b differ in dtype";
+  if (gemmepi__is_fp8_product(problem))
+    return "it does not multiply fp8";
   if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
     return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
@@ -23297,7 +24295,7 @@ static const gemmepi__engine gemmepi__weights_engine = {"weights",
         gemmepi__weights_explain,
         GEMMEPI__HAS_SM80 ? gemmepi__weights_run : NULL};
 
-#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights)
+#define GEMMEPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights) X(sm90_fp8)
 
 #define GEMMEPI__BUILT_OF(name)  gemmepi__##name name;
 #define GEMMEPI__ENGINE_OF(name) &gemmepi__##name##_engine,
@@ -23349,12 +24347,6 @@ static void gemmepi__enumerate_engines(const gemmepi_context *context, const gem
  cuBLASLt's approximate GELU: at most 3.9e-6 |v| (near v = -1.4; 1.2e-6 |v| below 0.5, 3e-7 below 0.25), measured on an
  H200 with cuBLASLt 13.1 over |v| from 2^-13 to 64. */
 #define GEMMEPI__LT_GELU_MIN_K 512
-
-/* Whether the product runs on the fp8 tensor cores, whose bound is wider: see the manual. */
-static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
-  return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
-     gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
-}
 
 typedef struct gemmepi__lt_epilogue_row {
   uint64_t epilogue;
@@ -24165,7 +25157,8 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
-      status = gemmepi__build_convert(context, problem, operand, &converted.views[operand], &split->converts[operand]);
+      status = gemmepi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
+        &split->converts[operand]);
   /* the pass still multiplies by the operands' scales */
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     converted.views[operand].scale = problem->views[operand].scale;
@@ -24355,12 +25348,61 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
         : 0;
 }
 
+/* Whether a group's part of the operand begins within its lines. */
+static int gemmepi__begins_anywhere(const gemmepi__problem *problem, int operand) {
+  int along_k = (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
+  if (!problem->grouping.groups)
+    return 0;
+  return problem->grouping.is_of_k ? along_k : operand == GEMMEPI__A && !along_k;
+}
+
 static void gemmepi__append_operand_defines(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand];
   char letter = operand == GEMMEPI__A ? 'A' : 'B';
   gemmepi__append(text, "#define GEMMEPI_%c_TYPE %s\n", letter, gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
   gemmepi__append(text, "#define GEMMEPI_%c_TRANSPOSED %d\n", letter, (int)view->transposed);
-  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter, gemmepi__runs_are_aligned(problem, view));
+  gemmepi__append(text, "#define GEMMEPI_%c_ALIGNED %d\n", letter,
+    gemmepi__runs_are_aligned(problem, view) && !gemmepi__begins_anywhere(problem, operand));
+}
+
+/* The modes of the scales of A that the epilogue multiplies by, and of those of a grouped product's rows. */
+static int gemmepi__plain_scale_a(const gemmepi__problem *problem, int is_of_rows) {
+  int mode = problem->views[GEMMEPI__A].scale;
+  int of_rows = problem->grouping.groups && mode != GEMMEPI_SCALE_TENSOR;
+  return is_of_rows == of_rows ? mode : 0;
+}
+
+/* Blocks of a grouped product, whose tiles have both halves of a gate. */
+static gemmepi_status gemmepi__lay_out_group_tiles(const gemmepi__problem *problem, gemmepi__plain *plain) {
+  int64_t rows = gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE), parts, columns, tiles;
+  int width = GEMMEPI__PLAIN_TILE / gemmepi__halves_in(problem);
+  columns = gemmepi__divide_up(gemmepi__half_columns(problem), width);
+  parts = gemmepi__most_parts(problem, GEMMEPI__PLAIN_TILE);
+  tiles = gemmepi__offset(gemmepi__offset(parts, columns, 0), problem->grouping.is_of_k ? rows : 1, 0);
+  if (tiles <= 0 || tiles > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  plain->launch.blocks = (unsigned)tiles;
+  plain->launch.threads_x = GEMMEPI__PLAIN_THREADS;
+  plain->launch.threads_y = 1;
+  gemmepi__fill_epilogue(problem, &plain->params.epilogue, plain->params.extras, plain->params.places);
+  plain->params.epilogue.row_tiles = (unsigned)rows;
+  plain->params.epilogue.column_tiles = (unsigned)columns;
+  plain->params.a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
+  plain->params.b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+  plain->params.k = problem->k;
+  return GEMMEPI_OK;
+}
+
+static void gemmepi__append_plain_defines(gemmepi__text *text, const gemmepi__problem *problem) {
+  gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem),
+    gemmepi__plain_scale_a(problem, 0), problem->views[GEMMEPI__B].scale);
+  gemmepi__append_grouping(text, problem);
+  if (problem->grouping.groups)
+    gemmepi__append(text, "#define GEMMEPI_ROW_SCALE_A %d\n", gemmepi__plain_scale_a(problem, 1));
+  gemmepi__append_operand_defines(text, problem, GEMMEPI__A);
+  gemmepi__append_operand_defines(text, problem, GEMMEPI__B);
+  gemmepi__append(text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)problem->common)->name);
+  gemmepi__append(text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
 }
 
 /* The kernel itself. */
@@ -24368,20 +25410,18 @@ static gemmepi_status gemmepi__build_plain_kernel(gemmepi_context *context, cons
   gemmepi__plain *plain) {
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-  gemmepi_status status = gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
-    GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
+  gemmepi_status status =
+    problem->grouping.groups
+      ? gemmepi__lay_out_group_tiles(problem, plain)
+      : gemmepi__lay_out_tiles(problem, GEMMEPI__PLAIN_TILE, GEMMEPI__PLAIN_TILE,
+        GEMMEPI__PLAIN_THREADS, &plain->launch, &plain->params);
   if (status)
     return status;
   plain->partial_bytes = gemmepi__line_bytes(problem, plain->params.epilogue.row_tiles);
-  gemmepi__append_epilogue_defines(&text, problem, gemmepi__epilogue_is_aligned(problem),
-    problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
-  gemmepi__append_operand_defines(&text, problem, GEMMEPI__A);
-  gemmepi__append_operand_defines(&text, problem, GEMMEPI__B);
-  gemmepi__append(&text, "#define GEMMEPI_COMPUTE_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)problem->common)->name);
-  gemmepi__append(&text, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(problem));
-  gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s",
+  gemmepi__append_plain_defines(&text, problem);
+  gemmepi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s%s",
     gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, gemmepi__name_of_grouping(problem),
     gemmepi__name_of_epilogue(problem, problem->views[GEMMEPI__A].dtype, words));
 #ifndef GEMMEPI_NO_FORMULA
   if (problem->formula)
@@ -24426,15 +25466,15 @@ static gemmepi_status gemmepi__plain_build(gemmepi__matmul_plan *plan, const gem
   return status;
 }
 
-static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
-  gemmepi_stream stream) {
-  const gemmepi_context *context = plan->base.context;
-  const gemmepi__plain *plain = (const gemmepi__plain *)plan->built;
+static gemmepi_status gemmepi__run_plain(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__plain *plain, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   gemmepi__plain_params params = plain->params;
   char *partials = gemmepi__past(workspace, plain->product_bytes);
   char *between = gemmepi__past(partials, plain->partial_bytes);
   int has_pass = plain->pass.launch.function != NULL;
-  gemmepi_status status = gemmepi__clear_amax(context, &plan->problem, arguments, stream);
+  gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+  if (problem->grouping.groups)
+    params.groups = arguments->groups;
   gemmepi__point_epilogue(arguments, has_pass, partials, &params.epilogue, params.extras, params.places);
   params.a.data = arguments->pointers[GEMMEPI__A];
   params.b.data = arguments->pointers[GEMMEPI__B];
@@ -24449,6 +25489,12 @@ static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const
   if (!status)
     status = gemmepi__run_sums(context, &plain->sums, arguments, partials, between, stream);
   return status;
+}
+
+static gemmepi_status gemmepi__plain_run(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
+  gemmepi_stream stream) {
+  return gemmepi__run_plain(plan->base.context, &plan->problem, (const gemmepi__plain *)plan->built,
+    arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -24484,8 +25530,11 @@ typedef struct gemmepi__fused {
 
 static gemmepi__view gemmepi__packed_view(const gemmepi__problem *problem, int operand, int pack) {
   const gemmepi__view *view = &problem->views[operand];
-  return pack == GEMMEPI__SIDE_BY_SIDE ? gemmepi__transposed_view(view, problem->batch)
+  gemmepi__view packed = pack == GEMMEPI__SIDE_BY_SIDE
+        ? gemmepi__transposed_view(view, problem->batch)
         : gemmepi__converted_view(view, problem->batch, view->dtype);
+  packed.scale = view->scale;
+  return packed;
 }
 
 /* Whether its lines lie along k. */
@@ -24494,7 +25543,7 @@ static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand
 }
 
 /* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
- has to have TF32. Items that overlap would be far larger. */
+ has to have TF32 and fp8. Items that overlap would be far larger. */
 static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
@@ -24553,7 +25602,10 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
   if (gemmepi__is_invariant(problem))
     return 0;
-  return gemmepi__chip_of(context->arch)->wgmma > 0 && gemmepi__is_tf32(problem) ? 2 : 1;
+  return gemmepi__chip_of(context->arch)->wgmma > 0 &&
+        (gemmepi__is_tf32(problem) || gemmepi__is_fp8_product(problem))
+       ? 2
+       : 1;
 }
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */
@@ -24761,6 +25813,37 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
   return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
 }
 
+/* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
+static int gemmepi__lt_takes_fp8(const gemmepi__problem *problem) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  return gemmepi__is_side_by_side(problem, GEMMEPI__A) && gemmepi__is_side_by_side(problem, GEMMEPI__B) &&
+     gemmepi__unit_of(problem, a, 0) == 16 && gemmepi__unit_of(problem, b, 0) == 16 &&
+     problem->k % 16 == 0 && problem->n % 16 == 0 &&
+     (a->dtype != GEMMEPI_E5M2 || b->dtype != GEMMEPI_E5M2);
+}
+
+/* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
+static double gemmepi__fp8_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+  gemmepi__problem bare = *problem;
+  double microseconds, copies = 0;
+  int operand, takes = gemmepi__lt_takes_fp8(problem);
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+    gemmepi__view *view = &bare.views[operand];
+    copies += 1 + 3 * (double)view->lines * (double)view->length / 3.5e6;
+    if (!takes) {
+      view->dtype = GEMMEPI_F16;
+      view->bits = 16;
+    }
+    view->scale = 0;
+    view->transposed = operand == GEMMEPI__B;
+    view->ld = gemmepi__divide_up(problem->k, 64) * 64;
+  }
+  bare.epilogue = GEMMEPI_NONE;
+  bare.formula = NULL;
+  gemmepi__choose_shape(context, &bare, gemmepi__sm90_fp8_shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes), 1, &microseconds);
+  return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
+}
+
 /* Microseconds of the shortest product, in a CUDA graph on an H100. What the host takes for it on a stream is
  gemmepi__lt_rank's. */
 #define GEMMEPI__LT_CALL 2.2
@@ -24791,9 +25874,12 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
   gemmepi__pack_views(problem, packs, &bare);
   bare.epilogue = GEMMEPI_NONE;
-  least = gemmepi__aligned_microseconds(context, &bare);
+  least = gemmepi__is_fp8_product(problem) ? gemmepi__fp8_microseconds(context, problem)
+        : gemmepi__aligned_microseconds(context, &bare);
   if (least < GEMMEPI__LT_CALL)
     least = GEMMEPI__LT_CALL;
+  if (gemmepi__is_fp8_product(problem))
+    return least;
   if (unit == 16 || gemmepi__is_fma(problem))
     return least;
   if (chip->wgmma > 0)
@@ -26440,15 +27526,20 @@ static gemmepi_status gemmepi__run_found_on_host(const gemmepi__matmul_plan *pla
   return status;
 }
 
-static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+/* Scalars that lie on the device, which is the host. */
+static void gemmepi__fetch_scalars(const gemmepi__problem *problem, gemmepi__arguments *arguments) {
   if (arguments->device_alpha)
     memcpy(&arguments->alpha, arguments->device_alpha, sizeof(double));
   if (arguments->device_beta)
     memcpy(&arguments->beta, arguments->device_beta, sizeof(double));
-  if (plan->problem.accumulator == GEMMEPI_I32) {
+  if (problem->accumulator == GEMMEPI_I32) {
     arguments->alpha = rint(arguments->alpha);
     arguments->beta = rint(arguments->beta);
   }
+}
+
+static gemmepi_status gemmepi__run_on_host(const gemmepi__matmul_plan *plan, gemmepi__arguments *arguments) {
+  gemmepi__fetch_scalars(&plan->problem, arguments);
   if (plan->problem.found_scale && !gemmepi__is_empty(&plan->problem))
     return gemmepi__run_found_on_host(plan, arguments);
   return gemmepi__run_problem_on_host(&plan->problem, arguments, &plan->base.context->allocator);
@@ -26832,6 +27923,578 @@ static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_p
   plan = gemmepi__current_plan(plan);
   gemmepi__explain_problem(text, &plan->problem);
   gemmepi__explain_routes(text, plan);
+}
+/* Plans of grouped products. On a GPU a run is a kernel that checks the ends and divides groups into parts (groups.cu), a copy of gathered rows
+ where the kernel for Hopper takes them, and the product: by that kernel, or by that of the route plain, which takes everything. */
+
+#define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
+#define GEMMEPI__GATHER_THREADS 256 /* a warp takes a row */
+#define GEMMEPI__MAPS_THREADS   128 /* maps_sm90.cu */
+
+typedef struct gemmepi__grouped_plan {
+  gemmepi_plan base;
+  gemmepi__problem problem;
+  gemmepi_route route;
+  const char *not_fused;
+  int applied; /* alpha 1 and no C are compiled in */
+  gemmepi__problem
+    inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
+  gemmepi__launch groups, maps, gathers[2]; /* the last two of A and B */
+  gemmepi__gather_params gather_params[2]; /* all but pointers */
+  int tile; /* rows of a part */
+  size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
+  union {
+    gemmepi__sm90 sm90;
+    gemmepi__plain plain;
+  } built;
+  /* The plan for runs with alpha or C, where this one is not: as of gemmepi__matmul_plan */
+  gemmepi__atomic_pointer general;
+  gemmepi__atomic_pointer *general_place;
+} gemmepi__grouped_plan;
+
+/* >>what the kernel for Hopper takes */
+
+static int gemmepi__is_gathered(const gemmepi__problem *problem, int operand) {
+  return problem->grouping.gathered >> operand & 1;
+}
+
+/* The problem as that kernel has it. */
+static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) {
+  static const int packs[2] = {0, 0};
+  gemmepi__problem inner;
+  int operand;
+  gemmepi__pack_views(problem, packs, &inner);
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+    gemmepi__view *view = &inner.views[operand];
+    if (!gemmepi__is_gathered(problem, operand))
+      continue;
+    view->lines = gemmepi__positions(problem);
+    *view = gemmepi__converted_view(view, 1, view->dtype);
+  }
+  inner.grouping.gathered = 0;
+  return inner;
+}
+
+static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  gemmepi__problem inner = gemmepi__inner_problem(problem);
+  const char *rule = gemmepi__engines_rule(context, problem);
+  int bits = gemmepi__box_bits(problem), operand;
+  if (!GEMMEPI__HAS_SM90)
+    return "its kernel was left out of this program (GEMMEPI_NO_SM90)";
+  if (context->routes && !(context->routes >> GEMMEPI_ROUTE_FUSED & 1))
+    return "config.routes leaves it out";
+  if (context->multiprocessors < 2)
+    return "its kernel needs two multiprocessors";
+  if (!rule)
+    rule = gemmepi__tma_rule(context, problem);
+  if (!rule)
+    rule = gemmepi__tma_rule(context, &inner);
+  if (rule)
+    return rule;
+  if (!problem->grouping.is_of_k && problem->views[GEMMEPI__A].transposed)
+    return "its kernel takes groups of rows that lie along k";
+  if (problem->grouping.is_of_k && (!problem->views[GEMMEPI__A].transposed || problem->views[GEMMEPI__B].transposed))
+    return "its kernel takes groups of k where a is stored [k, m] and b [k, n]";
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+    if (gemmepi__is_gathered(problem, operand) && problem->views[operand].length * problem->views[operand].bits % 128)
+      return "gathered rows are copied in units of 16 bytes";
+  if (gemmepi__results_of(&inner, bits) != gemmepi__sm90_moved(&inner))
+    return "its kernel stores rows of groups in units of 16 bytes";
+  return NULL;
+}
+
+/* >>building */
+
+/* A kernel of which nothing is compiled in but how many threads a block has. */
+static gemmepi_status gemmepi__get_threads_kernel(gemmepi_context *context, const char *file,
+  const char *entry, gemmepi__launch *launch) {
+  char prologue[64];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  gemmepi__append(&text, "#define GEMMEPI_THREADS %u\n", launch->threads_x);
+  return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
+}
+
+static gemmepi_status gemmepi__build_gather(gemmepi_context *context, gemmepi__grouped_plan *plan, int operand) {
+  const gemmepi__view *from = &plan->problem.views[operand], *to = &plan->inner.views[operand];
+  int64_t unit = 128 / from->bits, blocks = gemmepi__divide_up(to->lines, GEMMEPI__GATHER_THREADS / 32);
+  int64_t most = 8 * (int64_t)context->multiprocessors;
+  gemmepi__gather_params *params = &plan->gather_params[operand];
+  gemmepi__launch *gather = &plan->gathers[operand];
+  params->ld = from->ld / unit;
+  params->to_ld = to->ld / unit;
+  params->units = (int)(from->length / unit);
+  params->groups = plan->problem.grouping.groups;
+  plan->gathered_sizes[operand] = gemmepi__bytes_for(to->bytes, 1);
+  gather->blocks = (unsigned)(blocks < most ? blocks : most);
+  gather->threads_x = GEMMEPI__GATHER_THREADS;
+  gather->threads_y = 1;
+  return gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_gather", gather);
+}
+
+/* What makes groups' tensor maps. */
+static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  int groups = plan->problem.grouping.groups;
+  plan->maps_size = (size_t)groups * 2 * sizeof(gemmepi__tensor_map);
+  plan->maps.blocks = (unsigned)gemmepi__divide_up(groups, GEMMEPI__MAPS_THREADS);
+  plan->maps.threads_x = GEMMEPI__MAPS_THREADS;
+  plan->maps.threads_y = 1;
+  return gemmepi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
+}
+
+static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  gemmepi__candidate candidate;
+  gemmepi__problem like;
+  gemmepi_status status;
+  int operand;
+  memset(&candidate, 0, sizeof candidate);
+  candidate.route = GEMMEPI_ROUTE_FUSED;
+  candidate.applied = plan->applied;
+  candidate.parts = 1;
+  plan->inner = gemmepi__inner_problem(&plan->problem);
+  like = plan->inner; /* a group has a part of k */
+  if (like.grouping.is_of_k)
+    like.k = gemmepi__divide_up(like.k, like.grouping.groups);
+  gemmepi__sm90_engine.choose(context, &like, &candidate);
+  status = gemmepi__sm90_engine.build(context, &plan->inner, &candidate, &plan->built.sm90);
+  plan->tile = plan->problem.grouping.is_of_k ? 0 : plan->built.sm90.shape.tile_m;
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+    if (gemmepi__is_gathered(&plan->problem, operand))
+      status = gemmepi__build_gather(context, plan, operand);
+  if (!status && plan->problem.grouping.is_of_k)
+    status = gemmepi__build_maps(context, plan);
+  return status;
+}
+
+static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  if (context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
+      plan->not_fused);
+  plan->inner = plan->problem;
+  plan->applied = 0;
+  plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
+  return gemmepi__build_plain_kernel(context, &plan->problem, &plan->built.plain);
+}
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi_status status = gemmepi__make_faults(context);
+  plan->not_fused = gemmepi__grouped_rule(context, &plan->problem);
+  plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
+  plan->groups.blocks = plan->groups.threads_y = 1;
+  plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
+  if (!status)
+    status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
+  if (!status)
+    status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
+        : gemmepi__build_fused_groups(context, plan);
+  plan->parts_size = (size_t)gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) *
+        sizeof(gemmepi__group_part);
+  return status;
+}
+
+static gemmepi_status gemmepi__build_groups_on_device(gemmepi__grouped_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__entry entry;
+  gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+  if (status)
+    return status;
+  gemmepi__lock(&context->build_lock);
+  status = gemmepi__build_groups(plan);
+  gemmepi__unlock(&context->build_lock);
+  gemmepi__leave_relaxed(context, &entry);
+  return status;
+}
+
+static void gemmepi__destroy_grouped(gemmepi_plan *destroyed) {
+  gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)destroyed;
+  gemmepi_plan *general = (gemmepi_plan *)gemmepi__load_pointer(&plan->general);
+  if (general)
+    gemmepi__release_plan(general);
+  gemmepi__delete(&plan->base.context->allocator, plan);
+}
+
+static gemmepi_status gemmepi__build_grouped(gemmepi_context *context, const gemmepi__problem *problem,
+  int applied, gemmepi__grouped_plan **result) {
+  gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)gemmepi__new(&context->allocator, sizeof *plan);
+  gemmepi_status status = GEMMEPI_OK;
+  if (!plan)
+    return GEMMEPI_OUT_OF_MEMORY;
+  plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_GROUPED, gemmepi__destroy_grouped);
+  plan->problem = *problem;
+  plan->applied = applied;
+  plan->general_place = &plan->general;
+  if (gemmepi__writes_nothing(problem))
+    plan->route = GEMMEPI_ROUTE_EMPTY;
+  else if (context->is_host)
+    plan->route = GEMMEPI_ROUTE_HOST;
+  else
+    status = gemmepi__build_groups_on_device(plan);
+  if (status)
+    gemmepi__release_plan(&plan->base);
+  else
+    *result = plan;
+  return status;
+}
+
+/* The plan for runs with alpha or C. */
+static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan, const gemmepi__grouped_plan **general) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__grouped_plan *built = NULL;
+  gemmepi_status status = GEMMEPI_OK;
+  if (!gemmepi__load_pointer(plan->general_place)) {
+    status = gemmepi__build_grouped(context, &plan->problem, 0, &built);
+    gemmepi__lock(&context->lock);
+    if (!status && !gemmepi__load_pointer(plan->general_place)) {
+      gemmepi__publish_pointer(plan->general_place, built);
+      built = NULL;
+    }
+    gemmepi__unlock(&context->lock);
+    if (built)
+      gemmepi__release_plan(&built->base);
+  }
+  *general = (const gemmepi__grouped_plan *)gemmepi__load_pointer(plan->general_place);
+  return status;
+}
+
+/* One number, parts, maps, gathered rows. */
+static size_t gemmepi__grouped_workspace(const gemmepi__grouped_plan *plan) {
+  if (plan->route != GEMMEPI_ROUTE_PLAIN && plan->route != GEMMEPI_ROUTE_FUSED)
+    return 0;
+  return 256 + gemmepi__round_up(plan->parts_size, 256) + gemmepi__round_up(plan->maps_size, 256) +
+     gemmepi__round_up(plan->gathered_sizes[0], 256) + gemmepi__round_up(plan->gathered_sizes[1], 256);
+}
+
+static gemmepi_status gemmepi__prepare_grouped(const gemmepi__grouped_plan *plan, gemmepi_stream stream) {
+  return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_stream(stream), gemmepi__grouped_workspace(plan));
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  gemmepi_plan **result) {
+  gemmepi__problem problem;
+  gemmepi__grouped_plan *plan = NULL;
+  gemmepi_status status;
+  if (result)
+    *result = NULL; /* also after a failure */
+  if (!context || !result)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
+  if (gemmepi__came_by_fork(context))
+    return GEMMEPI_INVALID_ARGUMENT;
+  status = gemmepi__take_grouped(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+  if (!status)
+    status = gemmepi__build_grouped(context, &problem, gemmepi__may_be_applied(&problem), &plan);
+  if (!status)
+    *result = &plan->base;
+  return status;
+}
+/* Runs of grouped products, and the call that plans by itself. */
+
+#ifndef GEMMEPI_NO_HOST
+#endif
+
+/* >>launches */
+
+/* Where a run's workspace has what. */
+typedef struct gemmepi__grouped_space {
+  char *count, *parts, *maps, *gathered[2];
+} gemmepi__grouped_space;
+
+static gemmepi__grouped_space gemmepi__divide_space(const gemmepi__grouped_plan *plan, char *workspace) {
+  gemmepi__grouped_space space;
+  space.count = workspace;
+  space.parts = workspace + 256;
+  space.maps = space.parts + gemmepi__round_up(plan->parts_size, 256);
+  space.gathered[0] = space.maps + gemmepi__round_up(plan->maps_size, 256);
+  space.gathered[1] = space.gathered[0] + gemmepi__round_up(plan->gathered_sizes[0], 256);
+  return space;
+}
+
+static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
+  const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  gemmepi__groups_params params;
+  int i;
+  memset(&params, 0, sizeof params);
+  params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
+  for (i = 0; i < 3; i++) {
+    params.indices[i] = (const int *)lists->lists[GEMMEPI__FAULT_A + i];
+    params.limits[i] =
+      (int)(lists->limits[GEMMEPI__FAULT_A + i] > INT_MAX ? INT_MAX : lists->limits[GEMMEPI__FAULT_A + i]);
+  }
+  params.groups = plan->problem.grouping.groups;
+  params.positions = (int)gemmepi__positions(&plan->problem);
+  params.tile = plan->tile;
+  params.count = (int *)(void *)space->count;
+  params.parts = (gemmepi__group_part *)(void *)space->parts;
+  params.faults =
+    (gemmepi__fault *)gemmepi__load_pointer((gemmepi__atomic_pointer *)(uintptr_t)&context->faults);
+  return gemmepi__launch_kernel(context, &plan->groups, &params, "the check of groups", stream);
+}
+
+static gemmepi_status gemmepi__launch_gather(const gemmepi__grouped_plan *plan,
+  const gemmepi__group_lists *lists, int operand, const void *from, const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  gemmepi__gather_params params = plan->gather_params[operand];
+  params.from = from;
+  params.to = space->gathered[operand];
+  params.index = (const int *)lists->lists[GEMMEPI__FAULT_A + operand];
+  params.ends = (const int *)lists->lists[GEMMEPI__FAULT_ENDS];
+  params.count = (const int *)(const void *)space->count;
+  return gemmepi__launch_kernel(plan->base.context, &plan->gathers[operand], &params, "a copy of gathered rows", stream);
+}
+
+/* pointers: of A and B as the product's kernel reads them. */
+static gemmepi_status gemmepi__launch_maps(const gemmepi__grouped_plan *plan, void *const *pointers,
+  const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  uint64_t memory[(sizeof(gemmepi__maps_params) + 64) / sizeof(uint64_t)];
+  gemmepi__maps_params *params = (gemmepi__maps_params *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+  int result;
+  memset(params, 0, sizeof *params);
+  params->a = plan->built.sm90.params.a;
+  params->b = plan->built.sm90.params.b;
+  params->maps = space->maps;
+  params->count = (const int *)(const void *)space->count;
+  params->parts = (const gemmepi__group_part *)(const void *)space->parts;
+  result = gemmepi__point_map(&context->driver, &params->a, pointers[GEMMEPI__A]);
+  if (!result)
+    result = gemmepi__point_map(&context->driver, &params->b, pointers[GEMMEPI__B]);
+  if (result)
+    return gemmepi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
+  return gemmepi__launch_kernel(context, &plan->maps, params, "the tensor maps of groups", stream);
+}
+
+static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
+  const gemmepi__grouped_space *space, gemmepi__kernel_groups *groups) {
+  groups->count = (const int *)(const void *)space->count;
+  groups->parts = (const gemmepi__group_part *)(const void *)space->parts;
+  groups->index_a = (const int *)lists->lists[GEMMEPI__FAULT_A];
+  groups->index_b = (const int *)lists->lists[GEMMEPI__FAULT_B];
+  groups->index_d = (const int *)lists->lists[GEMMEPI__FAULT_D];
+  groups->maps = space->maps;
+  groups->rows_a = plan->problem.views[GEMMEPI__SCALE_A].length;
+}
+
+static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, char *workspace, gemmepi_stream stream) {
+  const gemmepi_context *context = plan->base.context;
+  gemmepi__grouped_space space = gemmepi__divide_space(plan, workspace);
+  gemmepi__arguments own = *arguments;
+  gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
+  int operand;
+  gemmepi__point_groups(plan, lists, &space, &own.groups);
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
+    if (plan->gathers[operand].function) {
+      status = gemmepi__launch_gather(plan, lists, operand, own.pointers[operand], &space, stream);
+      own.pointers[operand] = space.gathered[operand];
+    }
+  if (!status && plan->maps.function)
+    status = gemmepi__launch_maps(plan, own.pointers, &space, stream);
+  if (status)
+    return status;
+  if (plan->route == GEMMEPI_ROUTE_PLAIN)
+    return gemmepi__run_plain(context, &plan->problem, &plan->built.plain, &own, NULL, stream);
+  if (gemmepi__adds_as_residual(&plan->problem)) {
+    own.pointers[GEMMEPI__RESIDUAL] = own.pointers[GEMMEPI__C];
+    own.uses_c = 0;
+    own.beta = 0;
+  }
+  return gemmepi__sm90_engine.run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
+}
+
+/* >>workspace */
+
+static gemmepi_status gemmepi__launch_grouped_in_block(const gemmepi__grouped_plan *plan, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, gemmepi_stream stream) {
+  gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_stream(stream),
+    gemmepi__grouped_workspace(plan), "gemmepi_plan_prepare");
+  gemmepi_status status;
+  if (!block)
+    return GEMMEPI_BUFFER_TOO_SMALL;
+  status = gemmepi__launch_grouped(plan, arguments, lists, (char *)(uintptr_t)block->address, stream);
+  gemmepi__give_block(block);
+  return status;
+}
+
+/* No list may lie in workspace. */
+static gemmepi_status gemmepi__check_lists_workspace(const gemmepi__problem *problem,
+  const gemmepi__group_lists *lists, const void *workspace, size_t needed) {
+  uintptr_t begin = (uintptr_t)workspace;
+  int i;
+  for (i = 0; i < GEMMEPI__FAULTS; i++) {
+    uintptr_t list = (uintptr_t)lists->lists[i];
+    uintptr_t size = 4 * (uintptr_t)(i ? gemmepi__positions(problem) : problem->grouping.groups);
+    if (list && list < begin + needed && begin < list + size)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
+        workspace, (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__run_grouped_on_device(const gemmepi__grouped_plan *plan, const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, const gemmepi__group_lists *lists, gemmepi_stream stream) {
+  int uses_c = arguments->uses_c && !gemmepi__adds_as_residual(&plan->problem);
+  size_t needed = gemmepi__grouped_workspace(plan);
+  gemmepi_status status = GEMMEPI_OK;
+  if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+    status = gemmepi__general_groups(plan, &plan);
+  if (status)
+    return status;
+  if (!args->workspace)
+    return gemmepi__launch_grouped_in_block(plan, arguments, lists, stream);
+  status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, needed);
+  if (!status)
+    status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, needed);
+  if (!status)
+    status = gemmepi__check_lists_workspace(&plan->problem, lists, args->workspace, needed);
+  return status ? status : gemmepi__launch_grouped(plan, arguments, lists, (char *)args->workspace, stream);
+}
+
+/* >>runs */
+
+static gemmepi_status gemmepi__check_lists_reach(const gemmepi_context *context, const gemmepi__group_lists *lists) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < GEMMEPI__FAULTS && !status; i++)
+    status = gemmepi__check_reachable(context, gemmepi__names_of_lists[i], lists->lists[i]);
+  return status;
+}
+
+static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, const gemmepi_grouped_args *args, int one_shot,
+  gemmepi_stream stream) {
+  gemmepi_context *context = plan->base.context;
+  gemmepi__arguments arguments;
+  gemmepi__group_lists lists;
+  gemmepi__entry entry;
+  gemmepi_status status =
+    gemmepi__check_run(context, stream, args->product.workspace, args->product.workspace_size);
+  if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
+    return status;
+  status = gemmepi__take_grouped_arguments(&plan->problem, args, &arguments, &lists);
+  if (status)
+    return status;
+#ifndef GEMMEPI_NO_HOST
+  if (context->is_host) {
+    gemmepi__fetch_scalars(&plan->problem, &arguments);
+    return gemmepi__host_grouped(&plan->problem, &arguments, &lists, &context->allocator);
+  }
+#endif
+  status = gemmepi__enter(context, &entry);
+  if (status)
+    return status;
+  if (one_shot || context->check_pointers) {
+    status = gemmepi__check_reach(&plan->problem, context, &args->product, &arguments);
+    if (!status)
+      status = gemmepi__check_lists_reach(context, &lists);
+  }
+  if (!status)
+    status = gemmepi__run_grouped_on_device(plan, &args->product, &arguments, &lists, stream);
+  gemmepi__leave(context, &entry);
+  return status;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
+  gemmepi_stream stream) {
+  gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_GROUPED);
+  return status ? status : gemmepi__run_grouped((const gemmepi__grouped_plan *)plan, args, 0, stream);
+}
+
+/* >>one-shot calls */
+
+/* A plan for the problem with a reference for the caller to release. */
+static gemmepi_status gemmepi__get_grouped(gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__grouped_plan **result) {
+  gemmepi__plan_key key;
+  gemmepi_plan *kept;
+  gemmepi__grouped_plan *plan;
+  gemmepi_status status;
+  gemmepi__make_plan_key(problem, &key);
+  kept = gemmepi__find_kept(context, key.bytes, key.size);
+  if (!kept) {
+    status = gemmepi__build_grouped(context, problem, gemmepi__may_be_applied(problem), &plan);
+    if (status)
+      return status;
+    kept = gemmepi__keep(context, key.bytes, key.size, &plan->base);
+  }
+  *result = (gemmepi__grouped_plan *)kept;
+  return GEMMEPI_OK;
+}
+
+GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  const gemmepi_grouped_args *args, gemmepi_stream stream) {
+  gemmepi__problem problem;
+  gemmepi__grouped_plan *plan;
+  gemmepi_status status;
+  if (!context || !args || !desc)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args   ? "desc" : "args");
+  if (gemmepi__came_by_fork(context))
+    return GEMMEPI_INVALID_ARGUMENT;
+  status = gemmepi__take_grouped(&context->allocator, desc, gemmepi__alignment_of(&desc->product, &args->product), &problem);
+  if (!status)
+    status = gemmepi__get_grouped(context, &problem, &plan);
+  if (status)
+    return status;
+  if (!args->product.workspace)
+    status = gemmepi__prepare_grouped(plan, stream);
+  if (!status)
+    status = gemmepi__run_grouped(plan, args, 1, stream);
+  gemmepi__release_plan(&plan->base);
+  return status;
+}
+/* What a plan of a grouped product is, as a struct and in words. */
+
+static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__launch *launch = plan->route == GEMMEPI_ROUTE_FUSED   ? &plan->built.sm90.launch
+        : plan->route == GEMMEPI_ROUTE_PLAIN ? &plan->built.plain.launch
+        : NULL;
+  memset(details, 0, sizeof *details);
+  details->kind = GEMMEPI_PLAN_GROUPED;
+  details->route = plan->route;
+  details->route_name = gemmepi__route_names[plan->route];
+  if (launch) {
+    memcpy(details->kernel, launch->name, sizeof details->kernel);
+    details->tile_m =
+      plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_m : GEMMEPI__PLAIN_TILE;
+    details->tile_n =
+      plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
+    details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
+        (plan->maps.function != NULL) + gemmepi__amax_count(&plan->problem);
+  }
+  details->workspace_size = gemmepi__grouped_workspace(plan);
+  details->compute = (gemmepi_compute)plan->problem.compute;
+  details->accumulator =
+    plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+  details->deterministic = 1;
+  details->bit_stable = 1;
+}
+
+static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped_plan *plan) {
+  const gemmepi__grouping *grouping = &plan->problem.grouping;
+  gemmepi_plan_details details;
+  int operand;
+  gemmepi__grouped_info(plan, &details);
+  gemmepi__append(text, "%d groups of %s%s%s%s, a batch of them: ", (int)grouping->groups,
+    grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
+    grouping->gathered & 2 ? ", rows of b gathered" : "", grouping->scattered ? ", rows of d scattered" : "");
+  gemmepi__explain_problem(text, &plan->problem);
+  gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gemmepi__ull)details.workspace_size);
+  if (!details.kernel[0])
+    return;
+  gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts\n", plan->groups.name);
+  for (operand = 0; operand < 2; operand++)
+    if (plan->gathers[operand].function)
+      gemmepi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
+        plan->gathers[operand].name, gemmepi__operand_names[operand]);
+  if (plan->maps.function)
+    gemmepi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
+  if (plan->route == GEMMEPI_ROUTE_FUSED)
+    gemmepi__sm90_explain(&plan->inner, &plan->built.sm90, text);
+  else
+    gemmepi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details.kernel,
+      plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
+  if (plan->applied)
+    gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
+  if (plan->not_fused)
+    gemmepi__append(text, "  not fused: %s\n", plan->not_fused);
 }
 #ifndef GEMMEPI_NO_LINEAR
 /* A layer as its plan sees it: row-major, defaults filled in, every rule checked.
@@ -29410,6 +31073,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
   if (gemmepi__came_by_fork(plan->context))
     return GEMMEPI_INVALID_ARGUMENT;
+  if (plan->kind == GEMMEPI_PLAN_GROUPED)
+    return gemmepi__prepare_grouped((const gemmepi__grouped_plan *)plan, stream);
 #ifndef GEMMEPI_NO_ELEMENTWISE
   if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     return gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)plan, stream);
@@ -29430,6 +31095,8 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     return GEMMEPI_INVALID_ARGUMENT;
   if (plan->kind == GEMMEPI_PLAN_MATMUL)
     gemmepi__matmul_info((const gemmepi__matmul_plan *)plan, details);
+  else if (plan->kind == GEMMEPI_PLAN_GROUPED)
+    gemmepi__grouped_info((const gemmepi__grouped_plan *)plan, details);
 #ifndef GEMMEPI_NO_ELEMENTWISE
   else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     gemmepi__elementwise_info((const gemmepi__elementwise_plan *)plan, details);
@@ -29447,6 +31114,8 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
     return 0;
   if (plan->kind == GEMMEPI_PLAN_MATMUL)
     gemmepi__explain_matmul(&out, (const gemmepi__matmul_plan *)plan);
+  else if (plan->kind == GEMMEPI_PLAN_GROUPED)
+    gemmepi__explain_grouped(&out, (const gemmepi__grouped_plan *)plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
   else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
     gemmepi__explain_elementwise(&out, (const gemmepi__elementwise_plan *)plan);

@@ -31,7 +31,7 @@ typedef struct gemmepi__candidate {
 #define GEMMEPI__MOST_PARTS 16
 #define GEMMEPI__NEVER      1e300 /* microseconds */
 #define GEMMEPI__MOST_CANDIDATES \
-    20 /* FUSED has engines times three ways to copy the operands; choose.h looks */
+    24 /* FUSED has engines times three ways to copy the operands; choose.h looks */
 
 typedef struct gemmepi__candidates {
     int count;

@@ -412,8 +412,13 @@ static int gemmepi__has_stages(const gemmepi__problem *problem, const gemmepi__s
     return shape->tile_n <= 128 || sm90.stages > 2;
 }
 
-/* Beside wgmma's sums, of 128 columns at most, there are those in F32. Without these a gate that is made anew has no sums that begin with its
-   bias. What lies at odd places takes more registers. */
+static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
+    const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
+    return (problem->epilogue & anew) == anew;
+}
+
+/* Beside wgmma's sums, of 128 columns at most, there are those in F32. Without these a gate that is made anew has fewer registers
+   left. What lies at odd places takes more registers. */
 static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
     int is_odd = !gemmepi__epilogue_is_aligned(problem), is_wide = shape->tile_n > 128;
     if (!gemmepi__promotes(problem))
