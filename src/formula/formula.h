@@ -83,7 +83,14 @@ static int gemmepi__has_short_form(const gemmepi__graph *graph, const gemmepi__n
            (node->op == GEMMEPI__OP_DIV && graph->nodes[node->args[1]].op == GEMMEPI__OP_NUMBER);
 }
 
-/* Whether all that comes of each of these has 16 bits at most, which is no reduction's sum. */
+/* Whether an output is a sum of D's columns, which is of what D takes: the gradient of a bias by D's. */
+static int gemmepi__sums_result(const gemmepi__graph *graph, int i) {
+    const gemmepi__reduction *of = &gemmepi__reductions[graph->assigned[i].reduction];
+    return i != GEMMEPI__RESULT && graph->assigned[i].node == graph->assigned[GEMMEPI__RESULT].node &&
+           of->kind == GEMMEPI_PER_COLUMN && of->op == GEMMEPI__REDUCE_SUM;
+}
+
+/* Whether all that comes of each of these has 16 bits at most, which is no reduction's sum but that of D's columns. */
 static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live,
                              const gemmepi__formula *formula) {
     uint8_t exact[GEMMEPI__GRAPH_NODES] = {0};
@@ -91,7 +98,7 @@ static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live,
     if (graph->desc->accumulator != GEMMEPI_F32)
         return 0;
     for (i = 0; i <= GEMMEPI__RESULT; i++)
-        if (graph->assigned[i].node >= 0 &&
+        if (graph->assigned[i].node >= 0 && !gemmepi__sums_result(graph, i) &&
             (graph->assigned[i].reduction ||
              gemmepi_dtype_size((gemmepi_dtype)formula->operands[i].dtype) > 2))
             exact[graph->assigned[i].node] = 1;

@@ -51,8 +51,6 @@ enum {
 #define GEMMEPI__AMAX_TO_HISTORY 0x400000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
 #define GEMMEPI__IS_INSIDE 0x200000000ull
-/* Likewise: the activation has its exact form, for a formula says the epilogue in which it has (product/parts/composed.h). */
-#define GEMMEPI__IS_EXACT 0x400000000ull
 
 #define GEMMEPI__SCALE_OF(matrix) \
     (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */

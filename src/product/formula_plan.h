@@ -240,12 +240,11 @@ static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_
 }
 
 /* "GELU_TANH|BIAS" */
-static void gemmepi__append_composition(gemmepi__text *text, const gemmepi__problem *composed) {
+static void gemmepi__append_composition(gemmepi__text *text, gemmepi_epilogue epilogue) {
     char name[256];
     gemmepi__text room = gemmepi__text_in(name, sizeof name);
-    gemmepi__append_epilogue(&room, composed->epilogue);
-    gemmepi__append(text, "%s%s", name,
-                    composed->flags & GEMMEPI__IS_EXACT ? ", with the exact form of its activation" : "");
+    gemmepi__append_epilogue(&room, epilogue);
+    gemmepi__append(text, "%s", name);
 }
 
 static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel,
@@ -254,7 +253,7 @@ static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const cha
     if (plan->v && step->is_composed) {
         const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
         gemmepi__append(text, "  the formula is ");
-        gemmepi__append_composition(text, &v->problem);
+        gemmepi__append_composition(text, v->problem.epilogue);
         gemmepi__append(text, ":\n");
         v->route->explain(v, kernel, text);
     } else if (plan->v && step->is_inside) {

@@ -37,11 +37,6 @@ static int gemmepi__may_be_operand(const gemmepi__problem *problem, int operand,
            (operand < GEMMEPI__BIAS || (!place->scale && !place->amax));
 }
 
-/* Whether short forms of the activation would be other numbers. */
-static int gemmepi__has_forms(uint64_t epilogue) {
-    return gemmepi__activation(epilogue) != GEMMEPI_NONE && gemmepi__activation(epilogue) != GEMMEPI_RELU;
-}
-
 /* Of a problem with a formula, and of what that says. */
 static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *problem,
                                                   const gemmepi__composition *said) {
@@ -59,9 +54,6 @@ static gemmepi__problem gemmepi__composed_problem(const gemmepi__problem *proble
         (void)gemmepi__take_amax(&composed, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
     }
     composed.formula = NULL;
-    if (!problem->formula->placed.formula->is_short && gemmepi__has_forms(said->epilogue) &&
-        !gemmepi__wants_exact(&composed))
-        composed.flags |= GEMMEPI__IS_EXACT; /* of sums of 16-bit results */
     gemmepi__list_operands(&composed);
     return composed;
 }
@@ -71,6 +63,16 @@ static int gemmepi__may_store_over_residual(const gemmepi__problem *composed) {
     return gemmepi__has(composed, GEMMEPI_AUX) && gemmepi__has(composed, GEMMEPI_RESIDUAL) &&
            gemmepi__same_layout(composed, &composed->views[GEMMEPI__AUX],
                                 &composed->views[GEMMEPI__RESIDUAL]);
+}
+
+/* Whether the epilogue's activation is exact where the formula's is short, which inside a kernel takes less: of 16 bits operands go into one,
+   and a sum of columns does not, as a formula's. */
+static int gemmepi__is_shorter_inside(const gemmepi__problem *problem, const gemmepi__problem *composed) {
+    int has_forms = gemmepi__activation(composed->epilogue) != GEMMEPI_NONE &&
+                    gemmepi__activation(composed->epilogue) != GEMMEPI_RELU;
+    return has_forms && problem->formula->placed.formula->is_short && gemmepi__wants_exact(composed) &&
+           problem->views[GEMMEPI__A].bits > 8 && problem->views[GEMMEPI__B].bits > 8 &&
+           !gemmepi__has(composed, GEMMEPI_BGRAD);
 }
 
 /* Why what the formula says is yet no composition, or NULL. */
@@ -90,6 +92,8 @@ static const char *gemmepi__not_composed(const gemmepi__problem *problem, const 
         (!gemmepi__activation_has(said->epilogue, GEMMEPI__OF_INTEGERS) ||
          gemmepi__has(composed, GEMMEPI_BACKWARD | GEMMEPI_BGRAD)))
         return "its epilogue has no meaning in I32";
+    if (gemmepi__is_shorter_inside(problem, composed))
+        return "its activation is short, that of the epilogue exact";
     if (gemmepi__may_store_over_residual(composed))
         return "what is saved may lie where the residual does, which an epilogue reads later";
     return NULL;
