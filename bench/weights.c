@@ -2,7 +2,10 @@
    decoding step cannot do without. Part of bench.c. */
 #include "bench.h"
 
-enum { WEIGHTS_SETS = 8, WEIGHTS_BYTES = 300 << 20 }; /* of weights by turns, so that L2 has none of the next */
+enum {
+    WEIGHTS_SETS = 8,
+    WEIGHTS_BYTES = 300 << 20
+}; /* of weights by turns, so that L2 has none of the next */
 
 typedef struct weights_form {
     int64_t m, n, k;
@@ -10,10 +13,10 @@ typedef struct weights_form {
 } weights_form;
 
 static const weights_form weights_forms[] = {
-    {1, 4096, 4096, GEMMEPI_SCALE_OUTER},       {8, 4096, 4096, GEMMEPI_SCALE_OUTER},
-    {64, 4096, 4096, GEMMEPI_SCALE_OUTER},      {1, 14336, 4096, GEMMEPI_SCALE_VECTOR_128},
-    {16, 14336, 4096, GEMMEPI_SCALE_OUTER},     {64, 14336, 4096, GEMMEPI_SCALE_VECTOR_128},
-    {1, 4096, 14336, GEMMEPI_SCALE_OUTER},      {16, 4096, 14336, GEMMEPI_SCALE_VECTOR_128},
+    {1, 4096, 4096, GEMMEPI_SCALE_OUTER},   {8, 4096, 4096, GEMMEPI_SCALE_OUTER},
+    {64, 4096, 4096, GEMMEPI_SCALE_OUTER},  {1, 14336, 4096, GEMMEPI_SCALE_VECTOR_128},
+    {16, 14336, 4096, GEMMEPI_SCALE_OUTER}, {64, 14336, 4096, GEMMEPI_SCALE_VECTOR_128},
+    {1, 4096, 14336, GEMMEPI_SCALE_OUTER},  {16, 4096, 14336, GEMMEPI_SCALE_VECTOR_128},
     {64, 4096, 14336, GEMMEPI_SCALE_OUTER},
 };
 

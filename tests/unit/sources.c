@@ -20,23 +20,24 @@
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
-static const char *const families[][MAX_INCLUDED] = {{"pass.cu", EPILOGUE},
-                                                     {"gemm_plain.cu", EPILOGUE},
-                                                     {"gemm_sm80.cu", EPILOGUE},
-                                                     {"gemm_sm90.cu", EPILOGUE, SM90},
-                                                     {"gemm_small.cu", EPILOGUE},
-                                                     {"gemm_weights.cu", EPILOGUE},
-                                                     {"elementwise.cu", OPERATIONS},
-                                                     {"sum.cu", OPERATIONS},
-                                                     {"convert.cu", COPY},
-                                                     {"pack.cu", COPY},
-                                                     {"transpose.cu", "types.cuh", "params.h"},
-                                                     {"reduce.cu", "types.cuh", "params.h"},
-                                                     {"scaled.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
-                                                     {"scaled_rows.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
-                                                     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE,
-                                                      "formula.cuh", "trig.cuh", "activation.cuh", "codes.h"},
-                                                     {"formula_reduce.cu", FORMULA_REDUCE}};
+static const char *const families[][MAX_INCLUDED] = {
+    {"pass.cu", EPILOGUE},
+    {"gemm_plain.cu", EPILOGUE},
+    {"gemm_sm80.cu", EPILOGUE},
+    {"gemm_sm90.cu", EPILOGUE, SM90},
+    {"gemm_small.cu", EPILOGUE},
+    {"gemm_weights.cu", EPILOGUE},
+    {"elementwise.cu", OPERATIONS},
+    {"sum.cu", OPERATIONS},
+    {"convert.cu", COPY},
+    {"pack.cu", COPY},
+    {"transpose.cu", "types.cuh", "params.h"},
+    {"reduce.cu", "types.cuh", "params.h"},
+    {"scaled.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"scaled_rows.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
+     "codes.h"},
+    {"formula_reduce.cu", FORMULA_REDUCE}};
 
 static int needs(const char *const *family, const char *name) {
     int i;
