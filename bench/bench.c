@@ -12,6 +12,7 @@
 #include "products.c"
 #include "random.c"
 #include "report.h"
+#include "weights.c"
 
 enum { NOTHING_MEASURED = 77, MOST_REPORTS = 64, MOST_RANDOM = 1000000 };
 
@@ -143,7 +144,8 @@ static void print_help(void) {
     int i;
     printf(
         "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host; layers\n"
-        "by turns with their bare products and a copy; formulas with the bare product; products by turns with cuBLASLt's, bare, with its own\n"
+        "by turns with their bare products and a copy; formulas with the bare product; products by weights in I8 with a copy of as\n"
+        "many bytes as these have; products by turns with cuBLASLt's, bare, with its own\n"
         "epilogue and with a pass of ours. --random draws products in place of those rows, --famous has those of\n"
         "well-known models.\n");
     for (i = 0; i < COUNT(options); i++) {
@@ -175,6 +177,7 @@ static void choose_rows(void) {
     elementwise_rows(&all);
     linear_rows(&all);
     formula_rows(&all);
+    weights_rows(&all);
     products_rows(&all);
     for (i = 0; i < all.count; i++) {
         snprintf(text, sizeof text, "%s %s", all.rows[i].name, all.rows[i].dtype);

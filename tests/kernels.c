@@ -49,7 +49,8 @@ static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
-static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL, 0}; /* clusters are Hopper's and later */
+static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL,
+                                     0}; /* clusters are Hopper's and later */
 static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family groups = {"groups", "groups.cu", 0, NULL, 0};
 static const family maps = {"maps", "maps_sm90.cu", 0, "sm_90a", 90};
@@ -1016,7 +1017,8 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     normalise(&desc, name, &problem);
     if (!gemmepi__weights_shape_takes(&problem, cut, 90))
         return;
-    gemmepi__append_weights_defines(&defines, &problem, cut, gemmepi__weights_stages(cut, cut->parts > 1 ? 90 : 80), applied);
+    gemmepi__append_weights_defines(&defines, &problem, cut,
+                                    gemmepi__weights_stages(cut, cut->parts > 1 ? 90 : 80), applied);
     add(cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
 
@@ -1032,16 +1034,16 @@ static void list_weights(void) {
         add_weights(b, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_NONE, shape, 1);
         add_weights(a, GEMMEPI_F32, GEMMEPI_SCALE_VECTOR_128,
                     GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS | GEMMEPI_AUX, shape, 0);
-        add_weights(b, GEMMEPI_F32, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_GELU_TANH | GEMMEPI_RESIDUAL | back, shape,
-                    0);
-        add_weights(a, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_NONE, GEMMEPI_GELU_ERF | GEMMEPI_GATED | back, shape,
-                    1);
+        add_weights(b, GEMMEPI_F32, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_GELU_TANH | GEMMEPI_RESIDUAL | back,
+                    shape, 0);
+        add_weights(a, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_NONE, GEMMEPI_GELU_ERF | GEMMEPI_GATED | back,
+                    shape, 1);
     }
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
         gemmepi_epilogue activation = gemmepi__activations[nth].code;
         shape = (int)nth % shapes;
-        add_weights(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_SCALE_OUTER, activation | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
-                    0);
+        add_weights(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_SCALE_OUTER, activation | GEMMEPI_BIAS | GEMMEPI_AUX,
+                    shape, 0);
         add_weights(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_VECTOR_128,
                     activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED, (shape + 5) % shapes, 1);
     }
@@ -1540,7 +1542,8 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
             !gemmepi__weights_shape_takes(&problem, &gemmepi__weights_shapes[shape], 90))
             return;
         gemmepi__append_weights_defines(&defines, &problem, &gemmepi__weights_shapes[shape],
-                                        gemmepi__weights_stages(&gemmepi__weights_shapes[shape], 80), applied);
+                                        gemmepi__weights_stages(&gemmepi__weights_shapes[shape], 80),
+                                        applied);
     } else {
         if (gemmepi__leaves_states(&problem) ||
             !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))

@@ -177,7 +177,8 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
 /* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
 
 #define GEMMEPI__ROW_MOST_THREADS 1024
-#define GEMMEPI__ROW_MOST_VECTORS 8 /* of a thread; four where that is enough, as more rows are under way then */
+#define GEMMEPI__ROW_MOST_VECTORS \
+    8 /* of a thread; four where that is enough, as more rows are under way then */
 
 typedef struct gemmepi__row_way {
     int group, vectors; /* threads of a row, and what each of them has */
@@ -185,7 +186,8 @@ typedef struct gemmepi__row_way {
 
 static gemmepi__row_way gemmepi__row_way_for(int64_t vectors) {
     gemmepi__row_way way = {32, 0};
-    while (way.group < GEMMEPI__ROW_MOST_THREADS && vectors > (int64_t)way.group * GEMMEPI__ROW_MOST_VECTORS / 2)
+    while (way.group < GEMMEPI__ROW_MOST_THREADS &&
+           vectors > (int64_t)way.group * GEMMEPI__ROW_MOST_VECTORS / 2)
         way.group *= 2;
     way.vectors = (int)gemmepi__divide_up(vectors, way.group);
     return way;

@@ -29,7 +29,7 @@ constexpr int A_LINE = STEP * 2, B_LINE = STEP, A_BYTES = TILE_M * A_LINE, STAGE
 constexpr int RESULT_LINE = TILE_N + 4; // F32: so that lanes meet no bank twice
 constexpr int PART_COLUMNS = TILE_COLUMNS / PARTS, WIDTH = PART_COLUMNS / RUN, HEIGHT = THREADS / WIDTH; // of what a block finishes
 constexpr bool VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128;       // along k
-static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && STEP % SCALE_STEPS == 0, "runs, fragments and scales are whole");
+static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
 static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums lie where the stages were");
 
 struct alignas(16) Four {
@@ -38,9 +38,9 @@ struct alignas(16) Four {
 
 // >>copies
 
-// Zeros follow so many bytes.
+// Zeros follow so many bytes. L2 fetches whole lines: of narrow stages the next one's part, too.
 __device__ inline void copy_unit(u32 to, const void *from, int bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 __device__ inline void copies_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -51,7 +51,7 @@ template <int Left> __device__ inline void copies_wait() {
 
 // Where a line's unit is: turned so that the lanes that load at a time, of two lines, meet no bank twice.
 template <int Size> __device__ inline int place_of_unit(int line, int unit) {
-    return unit ^ (Size == 1 ? line % 2 * 4 : line % 2);
+    return unit ^ (Size == 2 ? line % 2 : STEP < 128 ? 0 : line % 2 * 4);
 }
 
 // An operand's lines along k, of elements of so many bytes; a thread copies its unit of every so many lines. Of weights the second
@@ -123,18 +123,16 @@ __device__ inline void multiply_16(F16, float (&sums)[4], const u32 (&weights)[4
 
 // Of a lane's columns; those of the next slice are on their way while one is multiplied.
 struct Slice_scales {
-    const float *from; // those of the next slice's k
+    const float *scale;
     int place[2 * SIXTEENS];
     float now[2 * SIXTEENS], next[2 * SIXTEENS];
-    int k_left; // from the next slice on
+    int k, k_end; // k: the next slice's first
 
-    // k: the slice's first
-    __device__ inline Slice_scales(const gemmepi__epilogue_params &p, long long item, long long first, int column, int k, int k_end) {
+    __device__ inline Slice_scales(const gemmepi__epilogue_params &p, long long item, long long first, int column, int first_k, int end) {
         if (!VARIES)
             return;
-        const float *scale = p.scale_b.data + item * p.scale_b.stride;
-        k_left = k_end - k;
-        from = scale + k / SCALE_STEPS * step(p);
+        scale = p.scale_b.data + item * p.scale_b.stride;
+        k = first_k, k_end = end;
 #pragma unroll
         for (int i = 0; i < 2 * SIXTEENS; i++) {
             int own = column + 8 * i;
@@ -142,21 +140,18 @@ struct Slice_scales {
             outer = (outer < p.n ? outer : p.n - 1) + own / TILE_COLUMNS * p.n; // columns past the end take the last one's
             place[i] = (int)(scale_line<GEMMEPI_SCALE_B>(scale, outer, HALVES_IN * p.n, k_end).at - scale);
         }
-        load();
+        load(p);
     }
-    __device__ static inline long long step(const gemmepi__epilogue_params &p) {
-        return scale_line<GEMMEPI_SCALE_B>(p.scale_b.data, 0, HALVES_IN * p.n, 0).step;
-    }
-    __device__ inline void load() {
+    __device__ inline void load(const gemmepi__epilogue_params &p) {
+        const float *from = scale + k / SCALE_STEPS * scale_line<GEMMEPI_SCALE_B>(scale, 0, HALVES_IN * p.n, 0).step;
 #pragma unroll
         for (int i = 0; i < 2 * SIXTEENS; i++)
-            next[i] = k_left > 0 ? from[place[i]] : 0;
+            next[i] = k < k_end ? from[place[i]] : 0;
     }
     __device__ inline void go_on(const gemmepi__epilogue_params &p) {
         memcpy(now, next, sizeof now);
-        k_left -= STEP;
-        from += STEP / SCALE_STEPS * step(p);
-        load();
+        k += STEP;
+        load(p);
     }
 };
 

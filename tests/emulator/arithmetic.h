@@ -159,7 +159,8 @@ template <class T> static T fma_of(T a, T b, T c) {
 static u32 fma_bf16x2(u32 a, u32 b, u32 c) {
     u32 word = 0;
     for (int half = 0; half < 2; half++) {
-        float x = f32_of_bf16((u16)(a >> 16 * half)), y = f32_of_bf16((u16)(b >> 16 * half)), z = f32_of_bf16((u16)(c >> 16 * half));
+        float x = f32_of_bf16((u16)(a >> 16 * half)), y = f32_of_bf16((u16)(b >> 16 * half)),
+              z = f32_of_bf16((u16)(c >> 16 * half));
         double exact = (double)x * y + z; // 16 bits of a product and 8 far from it fit, but for far exponents
         word |= (u32)bf16_of_f32((float)exact) << 16 * half;
     }
@@ -168,7 +169,8 @@ static u32 fma_bf16x2(u32 a, u32 b, u32 c) {
 static u32 sub_f16x2(u32 a, u32 b) {
     u32 word = 0;
     for (int half = 0; half < 2; half++)
-        word |= (u32)f16_of_f32(f32_of_f16((u16)(a >> 16 * half)) - f32_of_f16((u16)(b >> 16 * half))) << 16 * half;
+        word |= (u32)f16_of_f32(f32_of_f16((u16)(a >> 16 * half)) - f32_of_f16((u16)(b >> 16 * half)))
+                << 16 * half;
     return word;
 }
 template <class T> static T mad(T a, T b, T c) {

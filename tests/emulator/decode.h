@@ -223,7 +223,8 @@ static table make_table() {
     t["mbarrier.arrive.shared::cta.b64"] = t["mbarrier.arrive.shared::cluster.b64"] = {"_a", phase_arrive};
     t["mbarrier.arrive.expect_tx.shared::cta.b64"] = {"_a4", phase_expect};
     t["mbarrier.try_wait.parity.shared::cta.b64"] = {"0a4", phase_wait, POLLED};
-    t["cp.async.ca.shared.global"] = t["cp.async.cg.shared.global"] = {"[[no4", copy_async};
+    t["cp.async.ca.shared.global"] = t["cp.async.cg.shared.global"] =
+        t["cp.async.cg.shared.global.L2::128B"] = {"[[no4", copy_async};
     t["cp.async.mbarrier.arrive.noinc.shared::cta.b64"] = {"a", phase_arrive_behind_copies};
     t["cp.async.commit_group"] = {"", commit_lanes<&warp::copies>};
     t["cp.async.wait_group"] = {"n", wait_lanes<&warp::copies>};

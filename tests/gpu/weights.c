@@ -31,8 +31,8 @@ static const kernel kernels[] = {
      GEMMEPI_GELU_TANH | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_RESIDUAL, 1, 1},
     {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_NONE | GEMMEPI_BIAS, 0, 1},
     {GEMMEPI_BF16, SAME, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0, 8},
-    {GEMMEPI_F16, SAME, GEMMEPI_SCALE_OUTER, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 0,
-     8},
+    {GEMMEPI_F16, SAME, GEMMEPI_SCALE_OUTER, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+     0, 8},
     {GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_RELU | GEMMEPI_RESIDUAL, 0, 8},
     {GEMMEPI_BF16, SAME, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_SILU | GEMMEPI_GATED, 0, 1},
     {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_NONE | GEMMEPI_BGRAD_A, 0, 8},
@@ -77,7 +77,8 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
     if (status)
         return NULL;
     problem = &matmul_of(plan)->problem;
-    CHECK(!gemmepi__weights_rule(here->context, problem), "%s", gemmepi__weights_rule(here->context, problem));
+    CHECK(!gemmepi__weights_rule(here->context, problem), "%s",
+          gemmepi__weights_rule(here->context, problem));
     if (!gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[shape], here->context->arch) ||
         gemmepi__enter_relaxed(here->context, &entry)) {
         gemmepi_plan_destroy(plan);
@@ -106,7 +107,8 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
     }
     desc->a.ld = (desc->k + 7) / 8 * 8 + 8 * rng_below(r, 3);
     desc->b.ld = (desc->k + 15) / 16 * 16 + 16 * rng_below(r, 3);
-    desc->d.ld = (problem_extents(p, T_D).columns + k->unit - 1) / k->unit * k->unit + k->unit * rng_below(r, 3);
+    desc->d.ld =
+        (problem_extents(p, T_D).columns + k->unit - 1) / k->unit * k->unit + k->unit * rng_below(r, 3);
     if (desc->batch == 1)
         return;
     desc->a.batch_stride = desc->a.ld * desc->m + 8;
@@ -117,8 +119,8 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
 static problem draw(const kernel *k, uint64_t seed, const gemmepi__weights_shape *shape) {
     rng r = rng_seeded(seed);
     int64_t rows = rng_one_in(&r, 3) ? 2 * shape->tile_m + 3 : shape->tile_m;
-    problem p = problem_plain(k->a, 1 + rng_below(&r, rows), 1 + rng_below(&r, 300), 1 + rng_below(&r, LARGEST_K),
-                              k->epilogue);
+    problem p = problem_plain(k->a, 1 + rng_below(&r, rows), 1 + rng_below(&r, 300),
+                              1 + rng_below(&r, LARGEST_K), k->epilogue);
     p.seed = seed;
     p.fill = (fill)rng_below(&r, 4);
     p.desc.b.dtype = GEMMEPI_I8;
@@ -284,7 +286,8 @@ int main(int argc, char **argv) {
         only = atoi(argv[2]) % SHAPES;
     if (argc > 3)
         kernels_taken = atoi(argv[3]);
-    if ((name && !is_number) || !test_device_open(&device, GEMMEPI_DEVICE(is_number ? atoi(name) : 0), 1u << GEMMEPI_ROUTE_FUSED)) {
+    if ((name && !is_number) ||
+        !test_device_open(&device, GEMMEPI_DEVICE(is_number ? atoi(name) : 0), 1u << GEMMEPI_ROUTE_FUSED)) {
         printf("skip weights: there is no GPU\n");
         test_skipped++;
         return test_finish();

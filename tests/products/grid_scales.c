@@ -168,12 +168,12 @@ static void an_aux_of_8_bits_feeds_backward_by_its_scale(void) {
 
 /* >>weights in I8, beside an a of 16 bits: a kernel of their own takes what lies along k at multiples of 16 bytes */
 
-static const types bf16_i8 = {"bf16 by i8",  GEMMEPI_BF16,           GEMMEPI_BF16, GEMMEPI_BF16,
-                              GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8, GEMMEPI_BF16};
-static const types f16_i8_to_f32 = {"f16 by i8 to f32", GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_F32,
-                                    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8, GEMMEPI_F16};
-static const types bf16_i8_to_f16 = {"bf16 by i8 to f16", GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32,
-                                     GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8, GEMMEPI_F32};
+static const types bf16_i8 = {"bf16 by i8", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT,
+                              GEMMEPI_I8,   GEMMEPI_BF16};
+static const types f16_i8_to_f32 = {"f16 by i8 to f32",      GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_F32,
+                                    GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8,  GEMMEPI_F16};
+static const types bf16_i8_to_f16 = {"bf16 by i8 to f16",     GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32,
+                                     GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_I8,   GEMMEPI_F32};
 static const types *const weight_types[] = {&bf16_i8, &f16_i8_to_f32, &bf16_i8_to_f16};
 
 static problem by_weights(int type, int64_t m, int64_t n, int64_t k, int mode, gemmepi_epilogue epilogue) {
@@ -191,8 +191,7 @@ static void few_rows_by_weights_of_8_bits_hold_in_every_scale_mode(void) {
     for (mode = 0; mode <= (int)GEMMEPI_SCALE_BLOCK_128; mode++)
         for (i = 0; i < COUNT(rows); i++)
             for (j = 0; j < COUNT(extents); j++, turn++) {
-                problem p =
-                    by_weights(turn % 3, rows[i], extents[j][0], extents[j][1], mode, GEMMEPI_NONE);
+                problem p = by_weights(turn % 3, rows[i], extents[j][0], extents[j][1], mode, GEMMEPI_NONE);
                 p.fill = turn % 4 ? NORMAL : INTEGERS;
                 p.seed = (uint64_t)turn;
                 holds(&p);
@@ -232,7 +231,8 @@ static void weights_of_8_bits_may_lie_in_any_way(void) {
     for (layout = 0; layout < LAYOUTS; layout++)
         for (mode = (int)GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
             for (first = 0; first < 2; first++) {
-                problem p = typed(&bf16_i8, first ? 150 : 12, first ? 12 : 150, 290, GEMMEPI_SILU | GEMMEPI_BIAS);
+                problem p =
+                    typed(&bf16_i8, first ? 150 : 12, first ? 12 : 150, 290, GEMMEPI_SILU | GEMMEPI_BIAS);
                 lay_out(&p, layout);
                 if (first) {
                     p.desc.a.dtype = GEMMEPI_I8, p.desc.b.dtype = GEMMEPI_BF16;

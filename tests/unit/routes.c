@@ -441,15 +441,16 @@ static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
         gemmepi_scale_mode scale;
         int stored_along_k, flags, arch;
         const char *kernel; /* how its name begins; NULL: another */
-    } cases[] = {{1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_8x32_silu"},
-                 {8, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_8x128_silu"},
-                 {64, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_64x"},
-                 {17, 4096, 4096, GEMMEPI_SCALE_NONE, 1, 0, 80, "gemmepi_weights_bf16_i8_16x"},
-                 {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 0, 0, 90, NULL},
-                 {1, 4096, 4100, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL},
-                 {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 89, NULL},
-                 {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 1, 90, NULL},
-                 {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL}};
+    } cases[] = {
+        {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_8x32_silu"},
+        {8, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_8x128_silu"},
+        {64, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_64x"},
+        {17, 4096, 4096, GEMMEPI_SCALE_NONE, 1, 0, 80, "gemmepi_weights_bf16_i8_16x"},
+        {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 0, 0, 90, NULL},
+        {1, 4096, 4100, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL},
+        {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 89, NULL},
+        {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 1, 90, NULL},
+        {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL}};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);

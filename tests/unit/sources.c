@@ -15,8 +15,8 @@
 #define SM90                                                                                                \
     "sm90/barriers.cuh", "sm90/box.cuh", "sm90/box_memory.cuh", "sm90/column_sums.cuh", "sm90/columns.cuh", \
         "sm90/consume.cuh", "sm90/load.cuh", "sm90/mask.cuh", "sm90/multiply.cuh", "sm90/options.cuh",      \
-        "sm90/parts.cuh", "sm90/pipeline.cuh", "sm90/ptx.cuh", "sm90/scales.cuh",        \
-        "sm90/schedule.cuh", "sm90/shared.cuh", "sm90/totals.cuh", "sm90/wgmma.cuh"
+        "sm90/parts.cuh", "sm90/pipeline.cuh", "sm90/ptx.cuh", "sm90/scales.cuh", "sm90/schedule.cuh",      \
+        "sm90/shared.cuh", "sm90/totals.cuh", "sm90/wgmma.cuh"
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
@@ -25,18 +25,18 @@ static const char *const families[][MAX_INCLUDED] = {
     {"gemm_plain.cu", EPILOGUE, "groups.cuh"},
     {"gemm_sm80.cu", EPILOGUE},
     {"gemm_sm90.cu", EPILOGUE, SM90, "groups.cuh"},
-                                                     {"groups.cu", "types.cuh", "params.h"},
-                                                     {"maps_sm90.cu", "types.cuh", "params.h"},
+    {"groups.cu", "types.cuh", "params.h"},
+    {"maps_sm90.cu", "types.cuh", "params.h"},
     {"gemm_small.cu", EPILOGUE},
     {"gemm_weights.cu", EPILOGUE},
-                                                     {"elementwise.cu", OPERATIONS},
+    {"elementwise.cu", OPERATIONS},
     {"sum.cu", OPERATIONS},
     {"convert.cu", COPY},
     {"pack.cu", COPY},
     {"transpose.cu", "types.cuh", "params.h"},
     {"reduce.cu", "types.cuh", "params.h"},
     {"scaled.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
-                                                     {"scaled_rows.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"scaled_rows.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
     {"found_scales.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
      "codes.h"},

@@ -13,15 +13,17 @@
    multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
    leave other multiprocessors without. */
 typedef struct gemmepi__weights_shape {
-    short tile_m, tile_n, warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
-    short parts;                   /* blocks of a cluster, which divide k */
+    short tile_m, tile_n,
+        warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
+    short parts; /* blocks of a cluster, which divide k */
 } gemmepi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-    {8, 32, 1, 1},  {8, 32, 1, 2},  {8, 64, 2, 1},  {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},  {16, 32, 1, 1},
-    {16, 64, 2, 1}, {16, 64, 2, 2}, {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},  {32, 64, 2, 2},  {32, 128, 4, 1},
-    {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2}, {64, 128, 4, 1}, {64, 128, 4, 2}, {64, 128, 4, 4},
+    {8, 32, 1, 1},   {8, 32, 1, 2},   {8, 64, 2, 1},   {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},
+    {16, 32, 1, 1},  {16, 64, 2, 1},  {16, 64, 2, 2},  {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},
+    {32, 64, 2, 2},  {32, 128, 4, 1}, {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2},  {64, 128, 4, 1},
+    {64, 128, 4, 2}, {64, 128, 4, 4}, {64, 256, 8, 1}, {64, 256, 8, 2}, {64, 256, 8, 4},
 };
 
 typedef struct gemmepi__weights {
@@ -50,7 +52,7 @@ static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
     return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
 }
 
-#define GEMMEPI__WEIGHTS_BESIDE      (20u << 10)  /* bytes of shared memory that are left to the sums of BGRAD */
+#define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
 #define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
 static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
@@ -105,11 +107,11 @@ static double gemmepi__weights_microseconds(const gemmepi_context *context, cons
                                    problem->batch);
     int64_t steps =
         gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
-    double waves =
-        (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
+    double waves = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
     double stage = GEMMEPI__WEIGHTS_FIXED + GEMMEPI__WEIGHTS_ROW * shape->tile_m;
     double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
-    double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
+    double cycles =
+        GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
     cycles += waves * (double)steps * (stage > load ? stage : load);
     return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
 }
@@ -188,8 +190,7 @@ static void gemmepi__weights_describe(const void *built, gemmepi__built_details 
     details->sums = &weights->sums;
     details->tile_m = weights->shape.tile_m;
     details->tile_n = weights->shape.tile_n;
-    details->workspace_size =
-        gemmepi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
+    details->workspace_size = gemmepi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
 }
 
 /* >>running, and in words */
@@ -217,9 +218,11 @@ static void gemmepi__weights_explain(const gemmepi__problem *problem, const void
                                      gemmepi__text *text) {
     const gemmepi__weights *weights = (const gemmepi__weights *)built;
     (void)problem;
-    gemmepi__append(text, "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
-                    weights->launch.name, weights->launch.blocks, weights->launch.threads_x,
-                    weights->shape.tile_m, weights->shape.tile_n, weights->stages);
+    gemmepi__append(
+        text,
+        "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
+        weights->launch.name, weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m,
+        weights->shape.tile_n, weights->stages);
     if (weights->shape.parts > 1)
         gemmepi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
     gemmepi__append(text, "\n");

@@ -38,7 +38,7 @@ static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int si
     int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
                : gemmepi__copy_unit(problem, operand) < 16 && problem->views[operand].bits > 8
                    ? GEMMEPI__IN_UNITS
-                                                                           : GEMMEPI__AS_IT_LIES;
+                   : GEMMEPI__AS_IT_LIES;
     if (pack == GEMMEPI__AS_IT_LIES)
         return pack;
     packed.views[operand] = gemmepi__packed_view(problem, operand, pack);
