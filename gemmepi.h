@@ -14483,8 +14483,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "DEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
 {"epilogue_found.cuh",
 {
-"#line 1 \"src/kernels/epilogue_found.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\nconstexpr int VECTOR=SCALE_STEPS;\n\n\nDEVICE void write_scale(const gemmepi__epilogue_params&p,long long item,long long row,long long column,float scale){\nconst_cast<float*>(p.scale_d.data)[item*p.scale_d.stride +column/VECTOR*p.m+row]=scale;\n}\n\n\nDEVICE void store_by_scale(const gemmepi__epilogue_params&p,float scale,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nif constexpr(SAME<Acc,F32>)\nstore_scaled<GEMMEPI_D_TYPE,false>(p.d,0,factor_of_scale(scale),item,row,column,valid,v);\n}\n\n\n\nDEVICE Magnitude largest_of_neighbours(Magnitude largest){\nfor(u32 step=(blockDim.x*RUN<VECTOR?blockDim.x:VECTOR/RUN)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n"
-"DEVICE void store_found_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,long long row,\nlong long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nMagnitude largest=0;\nkeep_largest_of_run(v[half],valid,largest);\nif(AMAX_D&&largest>state.largest_d)\nstate.largest_d=largest;\nlargest=largest_of_neighbours(largest);\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>((u32)largest);\nlong long at=column_of_half<HALVES_OUT>(p,column,half);\nif(valid>0&&threadIdx.x%(VECTOR/RUN)==0)\nwrite_scale(p,item,row,at,scale);\nstore_by_scale(p,scale,item,row,at,valid,v[half]);\n}\n}\n"}},
+"#line 1 \"src/kernels/epilogue_found.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\nconstexpr int VECTOR_COLUMNS=SCALE_STEPS;\n\n\nDEVICE void write_scale(const gemmepi__epilogue_params&p,long long item,long long row,long long column,float scale){\nconst_cast<float*>(p.scale_d.data)[item*p.scale_d.stride +column/VECTOR_COLUMNS*p.m+row]=scale;\n}\n\n\nDEVICE void store_by_scale(const gemmepi__epilogue_params&p,float scale,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nif constexpr(SAME<Acc,F32>)\nstore_scaled<GEMMEPI_D_TYPE,false>(p.d,0,factor_of_scale(scale),item,row,column,valid,v);\n}\n\n\n\nDEVICE Magnitude largest_of_neighbours(Magnitude largest){\nfor(u32 step=(blockDim.x*RUN<VECTOR_COLUMNS?blockDim.x:VECTOR_COLUMNS/RUN)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n"
+"DEVICE void store_found_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,long long row,\nlong long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nMagnitude largest=0;\nkeep_largest_of_run(v[half],valid,largest);\nif(AMAX_D&&largest>state.largest_d)\nstate.largest_d=largest;\nlargest=largest_of_neighbours(largest);\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>((u32)largest);\nlong long at=column_of_half<HALVES_OUT>(p,column,half);\nif(valid>0&&threadIdx.x%(VECTOR_COLUMNS/RUN)==0)\nwrite_scale(p,item,row,at,scale);\nstore_by_scale(p,scale,item,row,at,valid,v[half]);\n}\n}\n"}},
 {"epilogue_fragment.cuh",
 {
 "#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\ntemplate<int Halves>DEVICE long long column_of_half(const gemmepi__epilogue_params&p,long long column,int half){\nif constexpr(IN_GROUPS&&Halves>1)\nreturn column+(long long)((u32)column/HALF_GROUP +half)*HALF_GROUP;\nelse\nreturn column+half*p.n;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\n"
@@ -14803,12 +14803,12 @@ static const gemmepi__source gemmepi__sources[] = {
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\nDEVICE void drop_first_box(float(&sums)[TILE_N/2]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\n"
-"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\n#if GEMMEPI_SCATTERED\nat=valid>0?(int)row_of_d(params.groups,at):0;\n#endif\nreturn{half,g,at,column,valid};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\n"
+"for(int i=0;i+of_box<TILE_N/2;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gemmepi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\n#if GEMMEPI_SCATTERED\nat=valid>0?(int)row_of_d(params.groups,at):0;\n#endif\nreturn{half,g,at,column,valid};\n}\n\n\nDEVICE void load_saved_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\n"
 "finisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gemmepi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\n"
 "set_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(HAS_BGRAD)\n"
 "column_sums[g].end_rows();\n}\n}\n\n\n\n",
 "DEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\n"
-"asm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=first+VECTOR<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\n"
+"asm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\n"
 "Magnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
@@ -17996,7 +17996,8 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
     gemmepi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
   gemmepi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
     gemmepi__formula_is_aligned(placed, source, run));
-  gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gemmepi__formula_type(f->d, f->accumulator));
+  gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n",
+    gemmepi__formula_type(f->operands[GEMMEPI__RESULT].dtype, f->accumulator));
   if (source->invariant)
     gemmepi__append(text, GEMMEPI__AS_WRITTEN);
   gemmepi__append_source_defines(text, f, source);
@@ -18005,8 +18006,8 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
     (unsigned long long)gemmepi__stepped_places(placed));
   gemmepi__append_masks(text, placed);
   gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
-    "    return to_acc<GEMMEPI_T>(from_acc<GEMMEPI_RESULT_TYPE>(x));\n}\n");
+    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n",
+    gemmepi__formula_type(f->d, f->accumulator));
   gemmepi__emit_formula(text, f);
 }
 
@@ -22431,10 +22432,6 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
   return NULL;
 }
 
-/* The shape for everything that the rules admit; where scales are found, of vectors of 128 columns of a half. */
-#define GEMMEPI__SM90_ANY      0
-#define GEMMEPI__SM90_ANY_WIDE 2
-
 /* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
 static int gemmepi__found_beside(const gemmepi__problem *problem, int applied) {
   return problem->found_scale &&
@@ -22726,6 +22723,11 @@ static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gem
     (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
 
+/* Whether a block has all of the 128 columns whose scale is found, of a half. */
+static int gemmepi__has_whole_vectors(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  return shape->parts == 1 && shape->tile_n / gemmepi__halves_in(problem) % 128 == 0;
+}
+
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
   int64_t steps = gemmepi__sm90_steps(problem);
@@ -22739,8 +22741,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
     return 0;
   if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
     return 0;
-  if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
-    return 0; /* a tile has whole vectors */
+  if (problem->found_scale && !gemmepi__has_whole_vectors(problem, shape))
+    return 0;
   if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
     return 0;
   if (gemmepi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
@@ -22754,6 +22756,13 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
  bytes. */
 #define GEMMEPI__STORING_CYCLES 12
 #define GEMMEPI__COPYING_CYCLES 20
+
+/* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
+static int gemmepi__stores_whole(const gemmepi__problem *problem) {
+  const gemmepi__view *d = &problem->views[GEMMEPI__D];
+  return (gemmepi__sm90_moved(problem) & 1) ||
+     (d->bits == 8 && d->length % GEMMEPI__RUN == 0 && gemmepi__runs_are_aligned(problem, d));
+}
 
 /* Likewise of what else the epilogue does. Measured on an H200 for what they name; an activation's stand in its row. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
@@ -22886,8 +22895,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double multiply = area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
   double load = gemmepi__load_cycles(context, problem, shape);
   double sums = steps * (multiply > load ? multiply : load) + 550;
-  double storing =
-    GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
+  double storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
   double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
   double finish = area / 128 * (storing + beside) / shape->parts;
   double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
@@ -22912,8 +22920,9 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
 static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shapes, size_t count, int applied, double *microseconds) {
   const gemmepi__sm90_shape *best = NULL;
-  size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
-        : GEMMEPI__SM90_ANY;
+  size_t i, any = 0; /* the first for everything that the rules admit */
+  while (problem->found_scale && !gemmepi__has_whole_vectors(problem, &shapes[any]))
+    any++;
   for (i = 0; i < count; i++) {
     const gemmepi__sm90_shape *shape = &shapes[i];
     double time;

@@ -270,7 +270,8 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
                     gemmepi__formula_type(f->accumulator, 0), is_small ? "int" : "long long", !f->is_short);
     gemmepi__append(text, "#define GEMMEPI_UNITS %d\n#define GEMMEPI_ALIGNED %d\n", run,
                     gemmepi__formula_is_aligned(placed, source, run));
-    gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n", gemmepi__formula_type(f->d, f->accumulator));
+    gemmepi__append(text, "#define GEMMEPI_RESULT_TYPE %s\n",
+                    gemmepi__formula_type(f->operands[GEMMEPI__RESULT].dtype, f->accumulator));
     if (source->invariant)
         gemmepi__append(text, GEMMEPI__AS_WRITTEN);
     gemmepi__append_source_defines(text, f, source);
@@ -280,9 +281,11 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
         placed->strides && placed->strides->axes > 1 ? (int)placed->strides->axes : 1,
         (unsigned long long)gemmepi__stepped_places(placed));
     gemmepi__append_masks(text, placed);
-    gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-                          "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
-                          "    return to_acc<GEMMEPI_T>(from_acc<GEMMEPI_RESULT_TYPE>(x));\n}\n");
+    gemmepi__append(text,
+                    "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+                    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
+                    "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n",
+                    gemmepi__formula_type(f->d, f->accumulator));
     gemmepi__emit_formula(text, f);
 }
 

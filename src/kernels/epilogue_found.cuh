@@ -3,11 +3,11 @@
 #include "epilogue_fragment.cuh"
 #include "epilogue_staging.cuh"
 
-constexpr int VECTOR = SCALE_STEPS;
+constexpr int VECTOR_COLUMNS = SCALE_STEPS;
 
 // The scale that makes D's 8 bits of a vector, for one of its lanes to write; column: any of the vector's, counted over D's halves.
 __device__ inline void write_scale(const gemmepi__epilogue_params &p, long long item, long long row, long long column, float scale) {
-    const_cast<float *>(p.scale_d.data)[item * p.scale_d.stride + column / VECTOR * p.m + row] = scale;
+    const_cast<float *>(p.scale_d.data)[item * p.scale_d.stride + column / VECTOR_COLUMNS * p.m + row] = scale;
 }
 
 // A run of D of which the vector's scale is known.
@@ -20,7 +20,7 @@ __device__ inline void store_by_scale(const gemmepi__epilogue_params &p, float s
 // The largest of the lanes that have a vector, in each of them: in a pass neighbours, of the 16 that are 128 columns those that there are.
 // Every thread of the warp takes part.
 __device__ inline Magnitude largest_of_neighbours(Magnitude largest) {
-    for (u32 step = (blockDim.x * RUN < VECTOR ? blockDim.x : VECTOR / RUN) / 2; step > 0; step /= 2) {
+    for (u32 step = (blockDim.x * RUN < VECTOR_COLUMNS ? blockDim.x : VECTOR_COLUMNS / RUN) / 2; step > 0; step /= 2) {
         Magnitude other = __shfl_xor_sync(0xffffffff, largest, step);
         largest = other > largest ? other : largest;
     }
@@ -39,7 +39,7 @@ __device__ inline void store_found_result(const gemmepi__epilogue_params &p, Epi
         largest = largest_of_neighbours(largest);
         float scale = scale_of_amax<GEMMEPI_D_TYPE>((u32)largest);
         long long at = column_of_half<HALVES_OUT>(p, column, half);
-        if (valid > 0 && threadIdx.x % (VECTOR / RUN) == 0)
+        if (valid > 0 && threadIdx.x % (VECTOR_COLUMNS / RUN) == 0)
             write_scale(p, item, row, at, scale);
         store_by_scale(p, scale, item, row, at, valid, v[half]);
     }

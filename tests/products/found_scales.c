@@ -206,6 +206,118 @@ static void a_product_takes_what_another_has_found(void) {
     }
 }
 
+/* >>by hand: operands in device memory, one product after another */
+
+enum { ROWS = 40, COLUMNS = 300, DEPTH = 24 };
+
+typedef struct by_hand {
+    void *a, *b, *d;
+    float *found, *history;
+} by_hand;
+
+static void *hand_over(const void *data, size_t bytes) {
+    void *device = NULL;
+    CHECK(gemmepi_alloc(here->context, bytes, &device) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_upload(here->context, device, data, bytes, here->stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    return device;
+}
+
+static void hand_back(void *to, const void *device, size_t bytes) {
+    CHECK(gemmepi_download(here->context, to, device, bytes, here->stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+}
+
+/* A of small whole numbers times `size`, and B. */
+static by_hand open_by_hand(float size) {
+    static float a[ROWS * DEPTH], b[DEPTH * COLUMNS], history[8];
+    by_hand x;
+    int i;
+    for (i = 0; i < ROWS * DEPTH; i++)
+        a[i] = size * (float)(random_hash((uint64_t)i) % 5) - 2 * size;
+    for (i = 0; i < DEPTH * COLUMNS; i++)
+        b[i] = (float)(random_hash((uint64_t)i + 7777) % 5) - 2;
+    x.a = hand_over(a, sizeof a), x.b = hand_over(b, sizeof b), x.d = hand_over(b, ROWS * COLUMNS);
+    x.found = (float *)hand_over(b, 3 * ROWS * sizeof(float)),
+    x.history = (float *)hand_over(history, sizeof history);
+    return x;
+}
+
+static void close_by_hand(const by_hand *x) {
+    gemmepi_free(here->context, x->a), gemmepi_free(here->context, x->b), gemmepi_free(here->context, x->d);
+    gemmepi_free(here->context, x->found), gemmepi_free(here->context, x->history);
+}
+
+static gemmepi_matmul_desc desc_by_hand(int mode) {
+    gemmepi_matmul_desc desc = {0};
+    desc.m = ROWS, desc.n = COLUMNS, desc.k = DEPTH, desc.d.dtype = GEMMEPI_E4M3;
+    desc.flags = GEMMEPI_FIND_SCALE_D, desc.d.scale.mode = (gemmepi_scale_mode)mode;
+    desc.amax_history = mode == GEMMEPI_SCALE_TENSOR ? 3 : 0;
+    return desc;
+}
+
+static gemmepi_matmul_args args_by_hand(const by_hand *x, int mode) {
+    gemmepi_matmul_args args = {0};
+    args.a = x->a, args.b = x->b, args.d = x->d, args.found_scale_d = x->found;
+    args.amax_history = mode == GEMMEPI_SCALE_TENSOR ? x->history : NULL;
+    return args;
+}
+
+/* With whole numbers all sums are exact. */
+static void a_formula_finds_the_scales_of_its_composition(void) {
+    static unsigned char d[2][ROWS * COLUMNS];
+    static float scales[2][3 * ROWS];
+    int mode, formula;
+    for (mode = GEMMEPI_SCALE_TENSOR; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
+        size_t count = mode == GEMMEPI_SCALE_TENSOR ? 1 : mode == GEMMEPI_SCALE_OUTER ? ROWS : 3 * ROWS;
+        for (formula = 0; formula < 2; formula++) {
+            by_hand x = open_by_hand(1);
+            gemmepi_matmul_desc desc = desc_by_hand(mode);
+            gemmepi_matmul_args args = args_by_hand(&x, mode);
+            desc.epilogue = formula ? GEMMEPI_NONE : GEMMEPI_RELU;
+            desc.formula = formula ? "d = relu(v)" : NULL;
+            CHECK(gemmepi_matmul(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+                  gemmepi_last_error());
+            hand_back(d[formula], x.d, sizeof d[0]),
+                hand_back(scales[formula], x.found, count * sizeof(float));
+            close_by_hand(&x);
+        }
+        CHECK(memcmp(d[0], d[1], sizeof d[0]) == 0 &&
+                  memcmp(scales[0], scales[1], count * sizeof(float)) == 0,
+              "mode %d: the scales begin with %g and %g", mode, (double)scales[0][0], (double)scales[1][0]);
+    }
+}
+
+/* Runs by one plan, each of an A twice as large as that before, so that each scale is that of the run before; when they shrink, it is that
+   of the largest of three. */
+static void a_history_moves_one_place_on_with_every_run(void) {
+    static const float sizes[] = {1, 2, 4, 8, 2, 1, 1};
+    by_hand x = open_by_hand(1);
+    gemmepi_matmul_desc desc = desc_by_hand(GEMMEPI_SCALE_TENSOR);
+    gemmepi_matmul_args args = args_by_hand(&x, GEMMEPI_SCALE_TENSOR);
+    gemmepi_plan *plan = NULL;
+    float first = 0, history[3], scale;
+    double alpha, largest;
+    int i, j;
+    args.alpha = &alpha;
+    CHECK(gemmepi_plan_matmul(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (i = 0; i < COUNT(sizes); i++) {
+        alpha = (double)sizes[i];
+        CHECK(gemmepi_run_matmul(plan, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        hand_back(history, x.history, sizeof history), hand_back(&scale, x.found, sizeof scale);
+        first = i == 0 ? history[0] : first;
+        for (j = 0; j < 3; j++)
+            CHECK(history[j] == (i < j ? 0 : first * sizes[i - j]), "run %d: number %d is %g", i, j,
+                  (double)history[j]);
+        for (largest = 0, j = 1; j <= 3 && j <= i; j++)
+            largest = fmax(largest, (double)(first * sizes[i - j]));
+        CHECK(scale == (i == 0 ? 1 : (float)(largest / 448)), "run %d: %g of %g", i, (double)scale, largest);
+    }
+    gemmepi_plan_destroy(plan);
+    close_by_hand(&x);
+}
+
 static void run_all(void) {
     RUN(every_mode_holds_at_every_width);
     RUN(modes_hold_with_every_epilogue);
@@ -215,6 +327,8 @@ static void run_all(void) {
         RUN(invariant_rows_hold);
     RUN(rows_of_zeros_nan_and_infinity_have_the_scale_one);
     RUN(a_product_takes_what_another_has_found);
+    RUN(a_formula_finds_the_scales_of_its_composition);
+    RUN(a_history_moves_one_place_on_with_every_run);
 }
 
 /* On a GPU by each route that finds scales. */

@@ -567,6 +567,44 @@ static void f32_has_both_kernels(void) {
     }
 }
 
+/* Scales that are found, of a large product: in the kernel or the pass, or by a launch around one whose D is in F32. */
+static void scales_are_found_inside_or_by_one_launch_more(void) {
+    static const struct {
+        int arch, mode;
+        gemmepi_epilogue epilogue;
+        int route, launches;
+        const char *says;
+    } cases[] = {
+        {90, 3, GEMMEPI_SILU | GEMMEPI_GATED, GEMMEPI_ROUTE_FUSED, 1,
+         "_to_e4m3_silu_gated_found_scales: product"},
+        {90, 3, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 1, "_to_e4m3_silu_found_scales: product"},
+        {90, 3, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD, GEMMEPI_ROUTE_SPLIT, 2,
+         "not fused: of its kernels that for Hopper alone finds scales"},
+        {80, 3, GEMMEPI_SILU, GEMMEPI_ROUTE_SPLIT, 2,
+         "fused: of its kernels that for Hopper alone finds scales"},
+        {90, 2, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2, "gemmepi_find_scales_e4m3: d and its scales"},
+        {90, 1, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2,
+         "gemmepi_scale_of_history_e4m3: the scale of the amax of 9"},
+    };
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(cases[i].arch, 0);
+        p.desc.m = p.desc.n = p.desc.k = 4096;
+        p.desc.a.dtype = GEMMEPI_BF16, p.desc.d.dtype = GEMMEPI_E4M3;
+        p.desc.epilogue = cases[i].epilogue, p.desc.flags = GEMMEPI_FIND_SCALE_D;
+        p.desc.d.scale.mode = (gemmepi_scale_mode)cases[i].mode;
+        p.desc.amax_history = cases[i].mode == 1 ? 9 : 0;
+        if (planned_plan(&p))
+            CHECK((int)p.details.route == cases[i].route && p.details.launches == cases[i].launches &&
+                      explain_has(p.plan, cases[i].says),
+                  "%d: %s in %d launches", i, p.details.route_name, p.details.launches);
+        CHECK((p.details.workspace_size >= 4096 * 4096 * 4) ==
+                  (cases[i].mode == 2 || cases[i].route == GEMMEPI_ROUTE_SPLIT),
+              "%d: %ld bytes of workspace", i, (long)p.details.workspace_size);
+        planned_end(&p);
+    }
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(routes_that_are_none_of_products_are_refused);
@@ -588,5 +626,6 @@ int main(void) {
     RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);
+    RUN(scales_are_found_inside_or_by_one_launch_more);
     return test_finish();
 }

@@ -50,7 +50,7 @@ __device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
 }
 
 // FINDS: what the epilogue leaves of a strip's 128 columns, until their scale is known.
-constexpr int VECTOR_GROUPS = VECTOR / GROUP;
+constexpr int VECTOR_GROUPS = VECTOR_COLUMNS / GROUP;
 struct Found_vectors {
     Acc runs[FINDS ? VECTOR_GROUPS : 1][2][RUN]; // of groups, of either eight of a warp's 16 rows
 };
@@ -174,10 +174,10 @@ __device__ inline void store_vectors(const gemmepi__sm90_params &params, const F
         if (!GEMMEPI_APPLIED)
             asm volatile("" : "+r"(at), "+r"(first));
         bool exists = at < (int)p.m;
-        Magnitude largest = first + VECTOR <= (int)p.n && exists ? largest_of_runs(found, half) : 0;
+        Magnitude largest = first + VECTOR_COLUMNS <= (int)p.n && exists ? largest_of_runs(found, half) : 0;
 #pragma unroll
         for (int g = 0; g < VECTOR_GROUPS; g++)
-            if (first + VECTOR > (int)p.n)
+            if (first + VECTOR_COLUMNS > (int)p.n)
                 keep_largest_of_run(found.runs[FINDS ? g : 0][half], exists ? columns_left(params, tile, group + g) : 0, largest);
         if (AMAX_D && largest > finisher.state.largest_d)
             finisher.state.largest_d = largest;

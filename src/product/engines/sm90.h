@@ -126,10 +126,6 @@ static const char *gemmepi__extents_rule(const gemmepi__problem *problem) {
     return NULL;
 }
 
-/* The shape for everything that the rules admit; where scales are found, of vectors of 128 columns of a half. */
-#define GEMMEPI__SM90_ANY      0
-#define GEMMEPI__SM90_ANY_WIDE 2
-
 /* Whether registers are missing for scales of all rows of a tile that one warpgroup has: then two share it. */
 static int gemmepi__found_beside(const gemmepi__problem *problem, int applied) {
     return problem->found_scale &&
@@ -429,6 +425,11 @@ static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gem
                          (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
 
+/* Whether a block has all of the 128 columns whose scale is found, of a half. */
+static int gemmepi__has_whole_vectors(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    return shape->parts == 1 && shape->tile_n / gemmepi__halves_in(problem) % 128 == 0;
+}
+
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
@@ -443,8 +444,8 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
         return 0;
-    if (problem->found_scale && (shape->parts > 1 || shape->tile_n / gemmepi__halves_in(problem) % 128))
-        return 0; /* a tile has whole vectors */
+    if (problem->found_scale && !gemmepi__has_whole_vectors(problem, shape))
+        return 0;
     if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
         return 0;
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
@@ -460,6 +461,13 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
    bytes. */
 #define GEMMEPI__STORING_CYCLES 12
 #define GEMMEPI__COPYING_CYCLES 20
+
+/* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
+static int gemmepi__stores_whole(const gemmepi__problem *problem) {
+    const gemmepi__view *d = &problem->views[GEMMEPI__D];
+    return (gemmepi__sm90_moved(problem) & 1) ||
+           (d->bits == 8 && d->length % GEMMEPI__RUN == 0 && gemmepi__runs_are_aligned(problem, d));
+}
 
 /* Likewise of what else the epilogue does. Measured on an H200 for what they name; an activation's stand in its row. */
 static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
@@ -593,8 +601,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double multiply = area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
     double load = gemmepi__load_cycles(context, problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 550;
-    double storing =
-        GEMMEPI__STORING_CYCLES + (gemmepi__sm90_moved(problem) & 1 ? 0 : GEMMEPI__COPYING_CYCLES);
+    double storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
     double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
     double finish = area / 128 * (storing + beside) / shape->parts;
     double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
@@ -622,8 +629,9 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
                                                         const gemmepi__sm90_shape *shapes, size_t count,
                                                         int applied, double *microseconds) {
     const gemmepi__sm90_shape *best = NULL;
-    size_t i, any = problem->found_scale && gemmepi__halves_in(problem) > 1 ? GEMMEPI__SM90_ANY_WIDE
-                                                                            : GEMMEPI__SM90_ANY;
+    size_t i, any = 0; /* the first for everything that the rules admit */
+    while (problem->found_scale && !gemmepi__has_whole_vectors(problem, &shapes[any]))
+        any++;
     for (i = 0; i < count; i++) {
         const gemmepi__sm90_shape *shape = &shapes[i];
         double time;
