@@ -46,6 +46,7 @@ static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
 static const family groups = {"groups", "groups.cu", 0, NULL, 0};
+static const family group_sums = {"group_sums", "group_sums.cu", 0, NULL, 0};
 static const family maps = {"maps", "maps_sm90.cu", 0, "sm_90a", 90};
 static const family grouped = {"grouped", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 0};
@@ -1058,6 +1059,7 @@ static void list_groups(void) {
     const gemmepi_epilogue swiglu = GEMMEPI_SILU | GEMMEPI_GATED;
     add(&groups, "of_any", "");
     add(&maps, "of_any", "");
+    add(&group_sums, "of_any", "");
     few_archs = 1;
     add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 0, 1);
     add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu, 2, 1);
