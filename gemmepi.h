@@ -563,7 +563,7 @@ typedef enum gemmepi_grouping {
      epilogue(beta C[e]). product.k is how many there are at most. C, D, aux, residual and bias have groups items; A and B are one.
 
    Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there are no formula,
-   BGRAD, BGRAD_A, BGRAD_B and BATCH_INVARIANT. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
+   BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */
@@ -8330,6 +8330,18 @@ typedef struct gemmepi__gather_params {
   int groups, units; /* units: of a row */
 } gemmepi__gather_params;
 
+/* group_sums.cu: sums of each group's lines of x */
+typedef struct gemmepi__group_sums_params {
+  gemmepi__kernel_matrix x;
+  const float *scale;
+  void *out;
+  long long out_stride;
+  const int *index, *count; /* index: of x's lines; NULL: none */
+  const gemmepi__group_part *parts;
+  int columns;
+  unsigned column_tiles;
+} gemmepi__group_sums_params;
+
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gemmepi__pass_params {
   gemmepi__epilogue_params epilogue;
@@ -10166,7 +10178,6 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemme
 
 static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
   const gemmepi_matmul_desc *product = &desc->product;
-  uint64_t sums = GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
   if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
       desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
@@ -10182,8 +10193,15 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
       "column by column is a row-major one that is transposed", (int)product->order);
   if (product->formula)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.formula is given; grouped products have none");
-  if (product->epilogue & sums)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has a BGRAD; grouped products have none");
+  if (product->epilogue & GEMMEPI_BGRAD ||
+    (desc->grouping == GEMMEPI_GROUPS_OF_ROWS && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
+      "BGRAD_A and BGRAD_B, for each group its own");
+  if ((product->epilogue & GEMMEPI_BGRAD_A && !product->a.transposed) ||
+    (product->epilogue & GEMMEPI_BGRAD_B && product->b.transposed))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
+      "those are summed that are stored [k, %s]", product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
+      product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b", product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
   if (product->flags & GEMMEPI_BATCH_INVARIANT)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
   return GEMMEPI_OK;
@@ -10295,6 +10313,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
   }
   if (product->bias.batch_stride == 0)
     product->bias.batch_stride = n < 0 ? 0 : n;
+  if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+    product->bias_grad.batch_stride = product->epilogue & GEMMEPI_BGRAD_A ? product->m : product->n;
   return GEMMEPI_OK;
 }
 
@@ -14563,6 +14583,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "for(long long left=depth;left>0;left-=STEP){\nk_left=left-STEP<STEP?(int)(left-STEP):STEP;\nif(FETCHES_AHEAD&&k_left>0)\nfetch(a,b,rows,columns,k_left);\nif(CHUNKED&&chunk_left==0){\nchunk_left=GEMMEPI_CHUNK/STEP;\nif(A_VARIES)\nscales_a.next();\nif(B_VARIES)\nscales_b.next();\n}\nif constexpr(TENSOR_CORES)\nmultiply_fragments<Staged>(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nelse\nmultiply_elements(now+row*LINE_PITCH,now+OPERAND_BYTES+column*LINE_PITCH,sums);\nif(CHUNKED&&(--chunk_left==0||k_left<=0))\nadd_chunk(scales_a,scales_b,sums,totals);\nif(k_left>0)\nput(a,b,rows,columns,k_left,next);\n__syncthreads();\nu8*last=now;\nnow=next;\nnext=last;\n}\n\n\nAcc*results=reinterpret_cast<Acc*>(shared);\n#pragma unroll\nfor(int i=0;i<OCTETS;i++)\n#pragma unroll\nfor(int j=0;j<OCTETS;j++){\nint at=(row+i*OCTET+eighth)*RESULT_PITCH+column+j*OCTET+quarter*2;\nresults[at]=finished(sums[i][j][0],totals[i][j][0]);\nresults[at+1]=finished(sums[i][j][1],totals[i][j][1]);\n"
 "#if GEMMEPI_GROUPED\nif(MODE_OF_A==SCALE_OUTER){\nresults[at]=product(results[at],(Acc)*scales_a.at[i][0]);\nresults[at+1]=product(results[at+1],(Acc)*scales_a.at[i][0]);\n}\n#endif\n}\n__syncthreads();\nconstexpr int width=TILE_COLUMNS/RUN,height=THREADS/width;\nint x=(int)threadIdx.x%width,y=(int)threadIdx.x/width;\nint valid=existing(columns-x*RUN);\nlong long first=tile_column+x*RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int r=y;r<rows&&valid>0;r+=height){\nAcc v[HALVES][RUN];\nSaved saved;\nlong long row_of_result=GEMMEPI_ROW_OF_D(params,tile_row+r);\nload_saved(p,state,item,row_of_result,first,valid,saved);\n#pragma unroll\nfor(int i=0;i<SPLIT*RUN;i++)\nv[i/RUN][i%RUN]=results[r*RESULT_PITCH+i/RUN*TILE_COLUMNS+x*RUN+i%RUN];\nepilogue(p,state,load_columns(p,item,first,valid),saved,item,row_of_result,first,valid,v);\nstore_result(p,state,item,row_of_result,first,valid,v);\n"
 "if(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncolumn_sums[0][i]=sum(column_sums[0][i],v[0][i]);\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,first,valid,x,y,width,column_sums);\nend_epilogue(p,state);\n}\n"}},
+{"group_sums.cu",
+{
+"#line 1 \"src/kernels/group_sums.cu\"\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#endif\n\nconstexpr int COLUMNS=32,ROWS=32,AT_ONCE=8;\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS)\ngemmepi_group_sums(GEMMEPI_PARAMS gemmepi__group_sums_params p){\n__shared__ double shared[ROWS][COLUMNS];\nafter_launches_before();\nint nth=(int)(blockIdx.x/p.column_tiles),column=(int)(blockIdx.x-nth*p.column_tiles)*COLUMNS+(int)threadIdx.x;\nif(nth>= *p.count)\nreturn;\nconst gemmepi__group_part part=p.parts[nth];\nint end=column<p.columns?part.end:0;\nconst GEMMEPI_X_TYPE*x=(const GEMMEPI_X_TYPE*)p.x.data+column;\ndouble sum=0;\nfor(int i=part.first+(int)threadIdx.y;i<end;i+=ROWS*AT_ONCE){\nGEMMEPI_X_TYPE values[AT_ONCE]={};\n#pragma unroll\nfor(int j=0;j<AT_ONCE;j++){\nint at=i+j*ROWS;\nif(at<end)\n"
+"values[j]=x[(p.index?p.index[at]:at)*p.x.ld];\n}\n#pragma unroll\nfor(int j=0;j<AT_ONCE;j++)\nsum+=to_acc<double>(values[j]);\n}\nshared[threadIdx.y][threadIdx.x]=sum;\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif((int)threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y+half][threadIdx.x];\n}\nif(threadIdx.y!=0||column>=p.columns)\nreturn;\nsum=shared[0][threadIdx.x];\nif(GEMMEPI_X_SCALE)\nsum*=p.scale[GEMMEPI_X_SCALE==SCALE_OUTER?column:0];\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+part.group*p.out_stride +column;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n"}},
 {"groups.cu",
 {
 "#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 1024\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS,WARP=32;\nconstexpr int EACH=GEMMEPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gemmepi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\nDEVICE int wrong_index(const int*index,int limit,int positions){\nfor(int i=(int)threadIdx.x;i<positions;i+=THREADS)\nif(index[i]<0||index[i]>=limit)\nreturn i;\nreturn NONE;\n}\n\nDEVICE void say_fault(const gemmepi__groups_params&p,int which,int at){\ngemmepi__fault*fault=p.faults+which;\nconst int*list=which==GEMMEPI__FAULT_ENDS?p.ends:p.indices[which-GEMMEPI__FAULT_A];\nint before=at?list[at-1]:0;\nfault->at=at;\n"
@@ -14582,13 +14606,13 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
 "}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint first_part,parts,_;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n"
-"}gemmepi__fault;\nenum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n"
-"}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\n"
-"const gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\n",
-"typedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\n"
-"unsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\n"
-"typedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
-"int rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"}gemmepi__fault;\nenum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__group_sums_params{\ngemmepi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gemmepi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gemmepi__group_sums_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\n"
+"GEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\nstruct alignas(64)gemmepi__tensor_map{\n"
+"unsigned long long words[16];\n};\n#else\n",
+"typedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n"
+"#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\n"
+"const void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
+"long long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -27960,7 +27984,8 @@ typedef struct gemmepi__grouped_plan {
   int applied; /* alpha 1 and no C are compiled in */
   gemmepi__problem
     inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
-  gemmepi__launch groups, maps, gathers[2]; /* the last two of A and B */
+  gemmepi__launch groups, maps, gathers[2], sums; /* gathers: of A and B */
+  gemmepi__group_sums_params sums_params; /* all but pointers */
   gemmepi__gather_params gather_params[2]; /* all but pointers */
   int tile; /* rows of a part */
   size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
@@ -27993,12 +28018,15 @@ static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) 
     *view = gemmepi__converted_view(view, 1, view->dtype);
   }
   inner.grouping.gathered = 0;
+  inner.epilogue &= ~(uint64_t)(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B); /* by another launch */
+  memset(&inner.views[GEMMEPI__BIAS_GRAD], 0, sizeof inner.views[0]);
   return inner;
 }
 
+/* Why it does not take the problem, or NULL. */
 static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   gemmepi__problem inner = gemmepi__inner_problem(problem);
-  const char *rule = gemmepi__engines_rule(context, problem);
+  const char *rule = gemmepi__is_empty(problem) ? "d is empty" : gemmepi__engines_rule(context, problem);
   int bits = gemmepi__box_bits(problem), operand;
   if (!GEMMEPI__HAS_SM90)
     return "its kernel was left out of this program (GEMMEPI_NO_SM90)";
@@ -28062,6 +28090,40 @@ static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__gro
   return gemmepi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
 }
 
+/* The operand that bias_grad sums, or -1. */
+static int gemmepi__summed_operand(const gemmepi__problem *problem) {
+  return gemmepi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GEMMEPI__A
+     : gemmepi__has(problem, GEMMEPI_BGRAD_B) ? (int)GEMMEPI__B
+        : -1;
+}
+
+static gemmepi_status gemmepi__build_group_sums(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  const gemmepi__problem *problem = &plan->problem;
+  const gemmepi__view *x = &problem->views[gemmepi__summed_operand(problem)];
+  const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+  gemmepi__group_sums_params *params = &plan->sums_params;
+  int64_t tiles = gemmepi__divide_up(x->length, GEMMEPI__SUM_COLUMNS), blocks;
+  char prologue[512];
+  gemmepi__addends like = {0, 1, 0, 0, 0, 0};
+  blocks = gemmepi__offset(tiles, problem->grouping.groups, 0);
+  if (blocks <= 0 || blocks > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+  like.dtype = x->dtype;
+  like.scale = x->scale;
+  like.out_dtype = out->dtype;
+  like.accumulate = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+  params->x = gemmepi__kernel_matrix_of(x);
+  params->out_stride = out->batch_stride;
+  params->columns = (int)x->length;
+  params->column_tiles = (unsigned)tiles;
+  plan->sums.blocks = (unsigned)blocks;
+  plan->sums.threads_x = plan->sums.threads_y = GEMMEPI__SUM_COLUMNS;
+  gemmepi__reduce_prologue(&like, GEMMEPI__SUM_MANY_ROWS, prologue, sizeof prologue);
+  gemmepi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
+    gemmepi__dtype((gemmepi_dtype)out->dtype)->name);
+  return gemmepi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
+}
+
 static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
   gemmepi__candidate candidate;
   gemmepi__problem like;
@@ -28106,7 +28168,9 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
   plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
   if (!status)
     status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
-  if (!status)
+  if (!status && gemmepi__summed_operand(&plan->problem) >= 0)
+    status = gemmepi__build_group_sums(context, plan);
+  if (!status && !gemmepi__is_empty(&plan->problem))
     status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
         : gemmepi__build_fused_groups(context, plan);
   plan->parts_size = (size_t)gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) *
@@ -28284,6 +28348,19 @@ static gemmepi_status gemmepi__launch_maps(const gemmepi__grouped_plan *plan, vo
   return gemmepi__launch_kernel(context, &plan->maps, params, "the tensor maps of groups", stream);
 }
 
+static gemmepi_status gemmepi__launch_group_sums(const gemmepi__grouped_plan *plan, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, const gemmepi__grouped_space *space, gemmepi_stream stream) {
+  gemmepi__group_sums_params params = plan->sums_params;
+  int operand = gemmepi__summed_operand(&plan->problem);
+  params.x.data = arguments->pointers[operand];
+  params.scale = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(operand)];
+  params.out = arguments->pointers[GEMMEPI__BIAS_GRAD];
+  params.index = (const int *)lists->lists[GEMMEPI__FAULT_A + operand];
+  params.count = (const int *)(const void *)space->count;
+  params.parts = (const gemmepi__group_part *)(const void *)space->parts;
+  return gemmepi__launch_kernel(plan->base.context, &plan->sums, &params, "bias_grad of groups", stream);
+}
+
 static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
   const gemmepi__grouped_space *space, gemmepi__kernel_groups *groups) {
   groups->count = (const int *)(const void *)space->count;
@@ -28303,6 +28380,10 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
   gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
   int operand;
   gemmepi__point_groups(plan, lists, &space, &own.groups);
+  if (!status && plan->sums.function)
+    status = gemmepi__launch_group_sums(plan, arguments, lists, &space, stream);
+  if (gemmepi__is_empty(&plan->problem))
+    return status;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (plan->gathers[operand].function) {
       status = gemmepi__launch_gather(plan, lists, operand, own.pointers[operand], &space, stream);
@@ -28478,7 +28559,8 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
     details->tile_n =
       plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
-        (plan->maps.function != NULL) + gemmepi__amax_count(&plan->problem);
+        (plan->maps.function != NULL) + (plan->sums.function != NULL) +
+        gemmepi__amax_count(&plan->problem);
   }
   details->workspace_size = gemmepi__grouped_workspace(plan);
   details->compute = (gemmepi_compute)plan->problem.compute;
@@ -28505,6 +28587,8 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
     if (plan->gathers[operand].function)
       gemmepi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
         plan->gathers[operand].name, gemmepi__operand_names[operand]);
+  if (plan->sums.function)
+    gemmepi__append(text, "  %s: bias_grad, sums over each group's part of k\n", plan->sums.name);
   if (plan->maps.function)
     gemmepi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
   if (plan->route == GEMMEPI_ROUTE_FUSED)

@@ -53,6 +53,7 @@ static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NUL
                                      0}; /* clusters are Hopper's and later */
 static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family groups = {"groups", "groups.cu", 0, NULL, 0};
+static const family group_sums = {"group_sums", "group_sums.cu", 0, NULL, 0};
 static const family maps = {"maps", "maps_sm90.cu", 0, "sm_90a", 90};
 static const family grouped = {"grouped", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 0};
@@ -1229,6 +1230,7 @@ static void list_groups(void) {
     const gemmepi_epilogue swiglu = GEMMEPI_SILU | GEMMEPI_GATED;
     add(&groups, "of_any", "");
     add(&maps, "of_any", "");
+    add(&group_sums, "of_any", "");
     few_archs = 1;
     add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 0, 1);
     add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu, 2, 1);

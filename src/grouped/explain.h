@@ -20,7 +20,8 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
         details->tile_n =
             plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
-                            (plan->maps.function != NULL) + gemmepi__amax_count(&plan->problem);
+                            (plan->maps.function != NULL) + (plan->sums.function != NULL) +
+                            gemmepi__amax_count(&plan->problem);
     }
     details->workspace_size = gemmepi__grouped_workspace(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
@@ -49,6 +50,8 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
         if (plan->gathers[operand].function)
             gemmepi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
                             plan->gathers[operand].name, gemmepi__operand_names[operand]);
+    if (plan->sums.function)
+        gemmepi__append(text, "  %s: bias_grad, sums over each group's part of k\n", plan->sums.name);
     if (plan->maps.function)
         gemmepi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
     if (plan->route == GEMMEPI_ROUTE_FUSED)

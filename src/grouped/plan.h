@@ -18,7 +18,8 @@ typedef struct gemmepi__grouped_plan {
     int applied; /* alpha 1 and no C are compiled in */
     gemmepi__problem
         inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
-    gemmepi__launch groups, maps, gathers[2];        /* the last two of A and B */
+    gemmepi__launch groups, maps, gathers[2], sums;  /* gathers: of A and B */
+    gemmepi__group_sums_params sums_params;          /* all but pointers */
     gemmepi__gather_params gather_params[2];         /* all but pointers */
     int tile;                                        /* rows of a part */
     size_t parts_size, maps_size, gathered_sizes[2]; /* of workspace, behind 256 bytes for the count */
@@ -51,12 +52,15 @@ static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) 
         *view = gemmepi__converted_view(view, 1, view->dtype);
     }
     inner.grouping.gathered = 0;
+    inner.epilogue &= ~(uint64_t)(GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B); /* by another launch */
+    memset(&inner.views[GEMMEPI__BIAS_GRAD], 0, sizeof inner.views[0]);
     return inner;
 }
 
+/* Why it does not take the problem, or NULL. */
 static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem inner = gemmepi__inner_problem(problem);
-    const char *rule = gemmepi__engines_rule(context, problem);
+    const char *rule = gemmepi__is_empty(problem) ? "d is empty" : gemmepi__engines_rule(context, problem);
     int bits = gemmepi__box_bits(problem), operand;
     if (!GEMMEPI__HAS_SM90)
         return "its kernel was left out of this program (GEMMEPI_NO_SM90)";
@@ -123,6 +127,41 @@ static gemmepi_status gemmepi__build_maps(gemmepi_context *context, gemmepi__gro
     return gemmepi__get_threads_kernel(context, "maps_sm90.cu", "gemmepi_maps", &plan->maps);
 }
 
+/* The operand that bias_grad sums, or -1. */
+static int gemmepi__summed_operand(const gemmepi__problem *problem) {
+    return gemmepi__has(problem, GEMMEPI_BGRAD_A)   ? (int)GEMMEPI__A
+           : gemmepi__has(problem, GEMMEPI_BGRAD_B) ? (int)GEMMEPI__B
+                                                    : -1;
+}
+
+static gemmepi_status gemmepi__build_group_sums(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+    const gemmepi__problem *problem = &plan->problem;
+    const gemmepi__view *x = &problem->views[gemmepi__summed_operand(problem)];
+    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+    gemmepi__group_sums_params *params = &plan->sums_params;
+    int64_t tiles = gemmepi__divide_up(x->length, GEMMEPI__SUM_COLUMNS), blocks;
+    char prologue[512];
+    gemmepi__addends like = {0, 1, 0, 0, 0, 0};
+    blocks = gemmepi__offset(tiles, problem->grouping.groups, 0);
+    if (blocks <= 0 || blocks > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
+    like.dtype = x->dtype;
+    like.scale = x->scale;
+    like.out_dtype = out->dtype;
+    like.accumulate = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+    params->x = gemmepi__kernel_matrix_of(x);
+    params->out_stride = out->batch_stride;
+    params->columns = (int)x->length;
+    params->column_tiles = (unsigned)tiles;
+    plan->sums.blocks = (unsigned)blocks;
+    plan->sums.threads_x = plan->sums.threads_y = GEMMEPI__SUM_COLUMNS;
+    gemmepi__reduce_prologue(&like, GEMMEPI__SUM_MANY_ROWS, prologue, sizeof prologue);
+    gemmepi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s",
+                         gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
+                         gemmepi__dtype((gemmepi_dtype)out->dtype)->name);
+    return gemmepi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
+}
+
 static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, gemmepi__grouped_plan *plan) {
     gemmepi__candidate candidate;
     gemmepi__problem like;
@@ -169,7 +208,9 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
     plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
     if (!status)
         status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
-    if (!status)
+    if (!status && gemmepi__summed_operand(&plan->problem) >= 0)
+        status = gemmepi__build_group_sums(context, plan);
+    if (!status && !gemmepi__is_empty(&plan->problem))
         status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
                                  : gemmepi__build_fused_groups(context, plan);
     plan->parts_size = (size_t)gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) *

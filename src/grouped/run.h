@@ -83,6 +83,21 @@ static gemmepi_status gemmepi__launch_maps(const gemmepi__grouped_plan *plan, vo
     return gemmepi__launch_kernel(context, &plan->maps, params, "the tensor maps of groups", stream);
 }
 
+static gemmepi_status gemmepi__launch_group_sums(const gemmepi__grouped_plan *plan,
+                                                 const gemmepi__arguments *arguments,
+                                                 const gemmepi__group_lists *lists,
+                                                 const gemmepi__grouped_space *space, gemmepi_stream stream) {
+    gemmepi__group_sums_params params = plan->sums_params;
+    int operand = gemmepi__summed_operand(&plan->problem);
+    params.x.data = arguments->pointers[operand];
+    params.scale = (const float *)arguments->pointers[GEMMEPI__SCALE_OF(operand)];
+    params.out = arguments->pointers[GEMMEPI__BIAS_GRAD];
+    params.index = (const int *)lists->lists[GEMMEPI__FAULT_A + operand];
+    params.count = (const int *)(const void *)space->count;
+    params.parts = (const gemmepi__group_part *)(const void *)space->parts;
+    return gemmepi__launch_kernel(plan->base.context, &plan->sums, &params, "bias_grad of groups", stream);
+}
+
 static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemmepi__group_lists *lists,
                                   const gemmepi__grouped_space *space, gemmepi__kernel_groups *groups) {
     groups->count = (const int *)(const void *)space->count;
@@ -104,6 +119,10 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
     gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
     int operand;
     gemmepi__point_groups(plan, lists, &space, &own.groups);
+    if (!status && plan->sums.function)
+        status = gemmepi__launch_group_sums(plan, arguments, lists, &space, stream);
+    if (gemmepi__is_empty(&plan->problem))
+        return status;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
         if (plan->gathers[operand].function) {
             status = gemmepi__launch_gather(plan, lists, operand, own.pointers[operand], &space, stream);

@@ -108,6 +108,18 @@ typedef struct gemmepi__gather_params {
     int groups, units;   /* units: of a row */
 } gemmepi__gather_params;
 
+/* group_sums.cu: sums of each group's lines of x */
+typedef struct gemmepi__group_sums_params {
+    gemmepi__kernel_matrix x;
+    const float *scale;
+    void *out;
+    long long out_stride;
+    const int *index, *count; /* index: of x's lines; NULL: none */
+    const gemmepi__group_part *parts;
+    int columns;
+    unsigned column_tiles;
+} gemmepi__group_sums_params;
+
 /* pass.cu: the epilogue over a finished product. */
 typedef struct gemmepi__pass_params {
     gemmepi__epilogue_params epilogue;

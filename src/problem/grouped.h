@@ -11,7 +11,6 @@
 
 static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
     const gemmepi_matmul_desc *product = &desc->product;
-    uint64_t sums = GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B;
     if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
                              desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
@@ -33,9 +32,20 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
     if (product->formula)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "desc.product.formula is given; grouped products have none");
-    if (product->epilogue & sums)
+    if (product->epilogue & GEMMEPI_BGRAD ||
+        (desc->grouping == GEMMEPI_GROUPS_OF_ROWS && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
+            "BGRAD_A and BGRAD_B, for each group its own");
+    if ((product->epilogue & GEMMEPI_BGRAD_A && !product->a.transposed) ||
+        (product->epilogue & GEMMEPI_BGRAD_B && product->b.transposed))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.epilogue has a BGRAD; grouped products have none");
+                             "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
+                             "those are summed that are stored [k, %s]",
+                             product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
+                             product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
+                             product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
     if (product->flags & GEMMEPI_BATCH_INVARIANT)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
@@ -161,6 +171,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
     }
     if (product->bias.batch_stride == 0)
         product->bias.batch_stride = n < 0 ? 0 : n;
+    if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        product->bias_grad.batch_stride = product->epilogue & GEMMEPI_BGRAD_A ? product->m : product->n;
     return GEMMEPI_OK;
 }
 

@@ -19,7 +19,7 @@ typedef struct grouped_case {
     int sizes; /* 0 even, 1 one group has all, 2 random with empty ones, 3 none has any */
 } grouped_case;
 
-enum { G_A, G_B, G_C, G_D, G_AUX, G_RESIDUAL, G_BIAS, G_SCALE_A, G_SCALE_B, G_TENSORS };
+enum { G_A, G_B, G_C, G_D, G_AUX, G_RESIDUAL, G_BIAS, G_SUMS, G_SCALE_A, G_SCALE_B, G_TENSORS };
 
 typedef struct grouped_tensor {
     view at; /* of all items; data NULL: there is none */
@@ -36,7 +36,10 @@ typedef struct grouped_run {
     float weights[2 * MOST_POSITIONS];
     void *lists[5];
     double alpha, beta;
+    unsigned char *old_sums; /* bias_grad before the run */
 } grouped_run;
+
+#define F32_SUMS GEMMEPI_F32
 
 static test_device *here;
 
@@ -107,6 +110,10 @@ static void make_case(const grouped_case *c, grouped_run *r, uint64_t seed) {
         make_tensor(&r->tensors[G_RESIDUAL], vectors, 0, items, rows_d, columns, c->pad, &random, 0);
     if (c->epilogue & GEMMEPI_BIAS)
         make_tensor(&r->tensors[G_BIAS], vectors, 0, c->groups, 1, c->n, 0, &random, 0);
+    if (c->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        make_tensor(&r->tensors[G_SUMS], F32_SUMS, 0, c->groups, 1, c->epilogue & GEMMEPI_BGRAD_A ? m : c->n,
+                    0, &random, !(c->epilogue & GEMMEPI_ACCUMULATE_BIAS_GRAD));
+    d->bias_grad.dtype = r->tensors[G_SUMS].at.dtype;
     d->a.ld = r->tensors[G_A].at.row == 1 ? r->tensors[G_A].at.column : r->tensors[G_A].at.row;
     d->b.ld = c->b_transposed ? r->tensors[G_B].at.column : r->tensors[G_B].at.row;
     d->d.ld = r->tensors[G_D].at.row;
@@ -177,6 +184,7 @@ static void send_all(const grouped_case *c, grouped_run *r) {
     a->c = r->tensors[G_C].device, a->aux = r->tensors[G_AUX].device,
     a->residual = r->tensors[G_RESIDUAL].device;
     a->bias = r->tensors[G_BIAS].device;
+    a->bias_grad = r->tensors[G_SUMS].device;
     a->scale_a = (const float *)r->tensors[G_SCALE_A].device,
     a->scale_b = (const float *)r->tensors[G_SCALE_B].device;
     a->alpha = c->alpha != 0 ? &r->alpha : NULL, a->beta = c->beta != 0 ? &r->beta : NULL;
@@ -283,7 +291,7 @@ static void check_rows(const grouped_case *c, grouped_run *r, const grouped_tens
                 o.scale_b.at.data += 4 * e * of_b.at.item;
             o.scale_a.at.item = o.scale_b.at.item = 0;
             want = answers_make(&o);
-            want.bias_grad = NULL;
+            free(want.bias_grad), want.bias_grad = NULL;
             oracle_product(&o, &want);
             wrong |= compare(d, 0, row, 1, want.d, c->weighted ? r->weights[row] : 1, "d", c);
             if (c->epilogue & GEMMEPI_AUX && !wrong)
@@ -329,9 +337,16 @@ static void check_k(const grouped_case *c, grouped_run *r, const grouped_tensor 
         o.bias = row_of(&r->tensors[G_BIAS], e, 0);
         o.bias.row = 0;
         o.scale_a = of_a, o.scale_b = of_b;
+        o.bias_grad = row_of(&r->tensors[G_SUMS], e, 0);
+        if (o.bias_grad.data)
+            o.bias_grad.data = r->old_sums + (o.bias_grad.data - r->tensors[G_SUMS].at.data);
+        o.bias_grad.row = c->epilogue & GEMMEPI_BGRAD_A ? 1 : 0; /* of shape [m, 1] or [1, n] */
         want = answers_make(&o);
-        want.bias_grad = NULL;
+        if (!o.bias_grad.data)
+            free(want.bias_grad), want.bias_grad = NULL;
         oracle_product(&o, &want);
+        if (o.bias_grad.data)
+            wrong |= compare(&r->tensors[G_SUMS], e, 0, 1, want.bias_grad, 1, "bias_grad", c);
         wrong |= compare(&r->tensors[G_D], e, 0, c->other, want.d, 1, "d", c);
         if (c->epilogue & GEMMEPI_AUX && !wrong)
             wrong |= compare(&r->tensors[G_AUX], e, 0, c->other, want.aux, 1, "aux", c);
@@ -358,6 +373,9 @@ static void run_case(const grouped_case *c, uint64_t seed) {
     before = r.tensors[G_D];
     before.at.data = (unsigned char *)malloc(before.bytes + 1);
     memcpy(before.at.data, r.tensors[G_D].at.data, before.bytes);
+    r.old_sums = (unsigned char *)calloc(r.tensors[G_SUMS].bytes + 1, 1);
+    if (r.tensors[G_SUMS].bytes)
+        memcpy(r.old_sums, r.tensors[G_SUMS].at.data, r.tensors[G_SUMS].bytes);
     CHECK(gemmepi_plan_grouped(here->context, &r.desc, &plan) == GEMMEPI_OK, "%s on %s: %s", c->name,
           here->name, gemmepi_last_error());
     if (plan) {
@@ -376,12 +394,17 @@ static void run_case(const grouped_case *c, uint64_t seed) {
             CHECK(gemmepi_download(here->context, r.tensors[G_AUX].at.data, r.tensors[G_AUX].device,
                                    r.tensors[G_AUX].bytes, here->stream) == GEMMEPI_OK,
                   "%s", gemmepi_last_error());
+        if (r.tensors[G_SUMS].bytes)
+            CHECK(gemmepi_download(here->context, r.tensors[G_SUMS].at.data, r.tensors[G_SUMS].device,
+                                   r.tensors[G_SUMS].bytes, here->stream) == GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
         if (c->of_k)
             check_k(c, &r, &before, of_a, of_b);
         else
             check_rows(c, &r, &before, of_a, of_b);
     }
     free(before.at.data);
+    free(r.old_sums);
     free_all(&r);
 }
 
@@ -472,6 +495,8 @@ static void groups_of_k_are_products_by_the_fast_kernel(void) {
         {"bf16, large", BF16, BF16, GEMMEPI_NONE, 0, 5, 640, 264, 392, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
         {"gathered both", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 72, 136, 1, 1, 0, 90, 80, 0, 0, 8, 0, 0, NO, NO, 2},
         {"added to D", BF16, F32, GEMMEPI_NONE, GEMMEPI_ACCUMULATE, 6, 400, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+        {"sums of b", BF16, F32, GEMMEPI_BGRAD_B, 0, 6, 400, 72, 136, 1, 1, 0, 0, 80, 0, 0, 0, 0, 0, NO, NO, 2},
+        {"sums of a, added", BF16, F32, GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE, 6, 600, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 1},
         {"all empty, with a bias", BF16, BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 3},
         {"one group has all", F16, F16, GEMMEPI_NONE, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 1},
     };
@@ -489,6 +514,9 @@ static void groups_of_k_are_products_of_their_own(void) {
         {"odd, gathered both", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 37, 53, 1, 1, 0, 90, 80, 0, 0, 3, 0, 0, NO, NO, 2},
         {"a along k, b along k", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 37, 53, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
         {"gates and aux", BF16, F32, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, 0, 3, 200, 37, 54, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+        {"odd sums", F16, F32, GEMMEPI_BGRAD_A, 0, 6, 400, 37, 53, 1, 1, 0, 90, 0, 0, 0, 3, 0, 0, NO, NO, 2},
+        {"sums beside an empty d", BF16, F32, GEMMEPI_BGRAD_A, 0, 6, 400, 40, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+        {"fp8 sums with scales of rows", E4M3, F32, GEMMEPI_BGRAD_B, 0, 6, 400, 37, 53, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
         {"fp8 with scales of rows", E4M3, F32, GEMMEPI_NONE, 0, 6, 400, 37, 53, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
     };
     wants_fused = 0;
@@ -532,6 +560,8 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
     REFUSED(product->order = GEMMEPI_COLUMN_MAJOR, "row-major");
     REFUSED(product->formula = "d = v", "formula");
     REFUSED(product->epilogue = GEMMEPI_BGRAD, "BGRAD");
+    REFUSED(product->epilogue = GEMMEPI_BGRAD_B, "BGRAD");
+    REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->epilogue = GEMMEPI_BGRAD_A), "stored [k, m]");
     REFUSED(product->flags = GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT");
     REFUSED(desc.gather_a = -1, "desc.gather_a is -1");
     REFUSED(desc.gather_b = 8, "desc.gather_b is 8 with GROUPS_OF_ROWS");
@@ -613,6 +643,60 @@ static void wrong_ends_and_indices_write_nothing_and_are_told(void) {
           gemmepi_last_error());
 }
 
+static void a_run_wants_its_own_plan_lists_and_workspace(void) {
+    gemmepi_grouped_desc desc = small_desc();
+    gemmepi_grouped_args args;
+    gemmepi_plan *plan = NULL;
+    gemmepi_plan_details details;
+    static const int32_t ends[4] = {8, 8, 20, 32};
+    static const uint16_t values[32 * 16 * 4];
+    uint16_t d[32 * 16];
+    void *memory[5];
+    gemmepi_stream stream = NULL; /* a new one, for which no workspace was reserved */
+    int i;
+    CHECK(gemmepi_stream_create(here->context, &stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    memset(&args, 0, sizeof args);
+    CHECK(gemmepi_plan_grouped(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (!plan)
+        return;
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.kind == GEMMEPI_PLAN_GROUPED &&
+              details.deterministic,
+          "kind %d", (int)details.kind);
+    memory[0] = send(values, sizeof values), memory[1] = send(values, sizeof values);
+    memory[2] = send(values, sizeof d), memory[3] = send(ends, sizeof ends);
+    CHECK(gemmepi_alloc(here->context, details.workspace_size + 256, &memory[4]) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    args.product.a = memory[0], args.product.b = memory[1], args.product.d = memory[2];
+#define RUN_REFUSED(says)                                                                               \
+    CHECK(gemmepi_run_grouped(plan, &args, stream) != GEMMEPI_OK && strstr(gemmepi_last_error(), says), \
+          "'%s' should be said, and is: %s", says, gemmepi_last_error())
+    RUN_REFUSED("args.ends is NULL");
+    args.ends = (const int32_t *)((char *)memory[3] + 2);
+    RUN_REFUSED("args.ends is");
+    args.ends = (const int32_t *)memory[2];
+    RUN_REFUSED("overlaps args.ends");
+    args.ends = (const int32_t *)memory[3], args.index_a = args.ends;
+    RUN_REFUSED("args.index_a is given, but desc.gather_a is 0");
+    args.index_a = NULL, args.weights = (const float *)memory[3];
+    RUN_REFUSED("args.weights is given, but desc.weighted is 0");
+    args.weights = NULL;
+    if (!here->is_host) {
+        RUN_REFUSED("args.workspace is NULL");
+        args.product.workspace = memory[4], args.product.workspace_size = details.workspace_size - 1;
+        RUN_REFUSED("args.workspace_size is");
+    }
+    args.product.workspace = memory[4], args.product.workspace_size = details.workspace_size + 256;
+    CHECK(gemmepi_run_grouped(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_run_matmul(plan, &args.product, stream) != GEMMEPI_OK &&
+              strstr(gemmepi_last_error(), "gemmepi_plan_grouped"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_synchronize(here->context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    CHECK(gemmepi_stream_destroy(here->context, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (i = 0; i < 5; i++)
+        gemmepi_free(here->context, memory[i]);
+}
+
 int main(void) {
     test_device devices[TEST_MOST_DEVICES];
     int count = test_devices_open_with_routes(devices), i;
@@ -629,6 +713,7 @@ int main(void) {
         RUN(groups_of_k_are_products_of_their_own);
         RUN(descs_without_a_meaning_are_refused_in_words);
         RUN(wrong_ends_and_indices_write_nothing_and_are_told);
+        RUN(a_run_wants_its_own_plan_lists_and_workspace);
         test_device_close(here);
     }
     return test_finish();
