@@ -118,7 +118,7 @@ typedef struct world {
     int batch, gap, unit; /* lines are longer by gap, and a multiple of unit */
     table a, b, d, operands[MOST];
     int count, b_rows; /* b_rows: b is transposed */
-    int is_fp8; /* 2: with FAST_ACCUMULATION */
+    int is_fp8;        /* 2: with FAST_ACCUMULATION */
     double number;
     rng random;
 } world;
@@ -222,8 +222,8 @@ static void make_operands(world *w) {
     }
 }
 
-static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd,
-                       int b_rows, int is_fp8) {
+static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd, int b_rows,
+                       int is_fp8) {
     int group = group_of(c);
     int halves = strstr(c->formula, "d = left(") != NULL, doubles = strstr(c->operands, ":double") != NULL;
     memset(w, 0, sizeof *w);
