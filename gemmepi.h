@@ -22401,7 +22401,7 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 /* What the kernels multiply. */
 static const char *gemmepi__multiplied_type(const gemmepi__problem *problem, int operand) {
   int dtype = problem->views[operand].dtype;
-  return dtype == GEMMEPI_E4M3  ? "e4m3"
+  return dtype == GEMMEPI_E4M3   ? "e4m3"
      : dtype == GEMMEPI_E5M2 ? "e5m2"
      : dtype == GEMMEPI_F16  ? "f16"
      : dtype == GEMMEPI_F32  ? "tf32"
@@ -22419,9 +22419,8 @@ static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem
 
 /* Whether what wgmma adds up of each 128 of k goes to sums in F32: for the bits that it does not keep, or for scales. */
 static int gemmepi__promotes(const gemmepi__problem *problem) {
-  return gemmepi__is_fp8_product(problem) &&
-     (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) || gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
-       gemmepi__scale_varies_along_k(problem, GEMMEPI__B));
+  return gemmepi__is_fp8_product(problem) && (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) ||
+    gemmepi__scale_varies_along_k(problem, GEMMEPI__A) || gemmepi__scale_varies_along_k(problem, GEMMEPI__B));
 }
 
 /* Whether each 64 columns of a tile of B, from a multiple of 64 on, are of one block of scales. */
@@ -22916,7 +22915,8 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double waves = (double)gemmepi__sm90_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
   double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
-  double multiply = area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
+  double multiply =
+    area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
   double load = gemmepi__load_cycles(context, problem, shape);
   double sums = steps * (multiply > load ? multiply : load) + 550;
   double storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
@@ -22964,8 +22964,8 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
 
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
   const gemmepi__problem *problem, int applied, double *microseconds) {
-  return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes,
-    GEMMEPI__COUNT(gemmepi__sm90_shapes), applied, microseconds);
+  return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes, GEMMEPI__COUNT(gemmepi__sm90_shapes),
+    applied, microseconds);
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
@@ -23126,9 +23126,9 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_sm90_defines(&text, problem, sm90);
   gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
-    dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-    of_b == dtype ? "" : "_", of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name,
-    sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "", gemmepi__name_of_grouping(problem),
+    dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name, of_b == dtype ? "" : "_",
+    of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name, sm90->shape.tile_m,
+    sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "", gemmepi__name_of_grouping(problem),
     gemmepi__name_of_epilogue(problem, dtype, words));
   return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused", &sm90->launch);
 }
@@ -23315,12 +23315,17 @@ static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
 
 typedef gemmepi__sm90 gemmepi__sm90_fp8;
 
-static const gemmepi__sm90_shape gemmepi__sm90_fp8_shapes[] = {
-  {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
-  {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 128, 0, 1, 1, 1},
-  {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},
-  {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
-  {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1}, {128, 64, 1, 1, 1, 1},
+static const gemmepi__sm90_shape
+  gemmepi__sm90_fp8_shapes
+    [] =
+      {
+        {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
+        {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1},
+        {128, 128, 0, 1, 1, 1}, {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4},
+        {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
+        {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
+        {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
+        {128, 64, 1, 1, 1, 1},
 };
 
 /* The rule that keeps a problem from this kernel, or NULL. */
@@ -25202,8 +25207,8 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k cannot be taken out of a converted product");
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
-      status = gemmepi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
-        &split->converts[operand]);
+      status = gemmepi__build_convert(context, problem, operand, problem->common,
+        &converted.views[operand], &split->converts[operand]);
   /* the pass still multiplies by the operands' scales */
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     converted.views[operand].scale = problem->views[operand].scale;

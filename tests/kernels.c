@@ -792,29 +792,31 @@ static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
 /* Each pairing, mode and kind of epilogue in every shape, by turns; --all: in each. */
 static void list_fp8(void) {
     const gemmepi_dtype same = GEMMEPI_DTYPE_DEFAULT, x = GEMMEPI_E4M3, y = GEMMEPI_E5M2, half = GEMMEPI_BF16;
-    const gemmepi_scale_mode none = GEMMEPI_SCALE_NONE, one = GEMMEPI_SCALE_TENSOR, outer = GEMMEPI_SCALE_OUTER,
-                             vector = GEMMEPI_SCALE_VECTOR_128, block = GEMMEPI_SCALE_BLOCK_128;
+    const gemmepi_scale_mode none = GEMMEPI_SCALE_NONE, one = GEMMEPI_SCALE_TENSOR,
+                             outer = GEMMEPI_SCALE_OUTER, vector = GEMMEPI_SCALE_VECTOR_128,
+                             block = GEMMEPI_SCALE_BLOCK_128;
     const gemmepi_epilogue gate = GEMMEPI_SILU | GEMMEPI_GATED, back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
-    const fp8_row rows[] = {{x, x, half, GEMMEPI_NONE, one, one, 0},
-                            {x, y, GEMMEPI_F32, GEMMEPI_BIAS, none, outer, 0},
-                            {y, x, half, GEMMEPI_SILU, vector, block, 0},
-                            {y, y, GEMMEPI_F16, gate, block, vector, 0},
-                            {x, x, same, gate | GEMMEPI_BIAS, vector, block, 0},
-                            {x, x, same, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, vector, vector, 0},
-                            {x, y, half, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, block, block, 0},
-                            {y, x, half, GEMMEPI_GELU_TANH | back, outer, outer, 0},
-                            {x, y, half, gate | back, vector, block, 0},
-                            {y, x, half, GEMMEPI_SILU | back, vector, vector, 0},
-                            {x, x, half, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, block, one, 0},
-                            {x, x, GEMMEPI_F32, gate | GEMMEPI_AUX | GEMMEPI_BIAS, outer, vector, 0},
-                            {x, x, half, gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, one, one, 0},
-                            {x, x, half, GEMMEPI_MISH | GEMMEPI_RESIDUAL | GEMMEPI_AUX, vector, block, 0},
-                            {x, x, half, GEMMEPI_NONE, one, one, 1},
-                            {x, y, same, gate | GEMMEPI_BIAS, outer, outer, 1},
-                            {y, x, half, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, one, outer, 1},
-                            {x, x, GEMMEPI_F32, GEMMEPI_SILU | back, one, one, 1},
-                            {x, x, half, gate | back, one, one, 1},
-                            {x, x, half, gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, one, one, 1}};
+    const fp8_row rows[] = {
+        {x, x, half, GEMMEPI_NONE, one, one, 0},
+        {x, y, GEMMEPI_F32, GEMMEPI_BIAS, none, outer, 0},
+        {y, x, half, GEMMEPI_SILU, vector, block, 0},
+        {y, y, GEMMEPI_F16, gate, block, vector, 0},
+        {x, x, same, gate | GEMMEPI_BIAS, vector, block, 0},
+        {x, x, same, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, vector, vector, 0},
+        {x, y, half, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, block, block, 0},
+        {y, x, half, GEMMEPI_GELU_TANH | back, outer, outer, 0},
+        {x, y, half, gate | back, vector, block, 0},
+        {y, x, half, GEMMEPI_SILU | back, vector, vector, 0},
+        {x, x, half, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, block, one, 0},
+        {x, x, GEMMEPI_F32, gate | GEMMEPI_AUX | GEMMEPI_BIAS, outer, vector, 0},
+        {x, x, half, gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, one, one, 0},
+        {x, x, half, GEMMEPI_MISH | GEMMEPI_RESIDUAL | GEMMEPI_AUX, vector, block, 0},
+        {x, x, half, GEMMEPI_NONE, one, one, 1},
+        {x, y, same, gate | GEMMEPI_BIAS, outer, outer, 1},
+        {y, x, half, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, one, outer, 1},
+        {x, x, GEMMEPI_F32, GEMMEPI_SILU | back, one, one, 1},
+        {x, x, half, gate | back, one, one, 1},
+        {x, x, half, gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, one, one, 1}};
     int i, shape, shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
     few_archs = 1;
     for (i = 0; i < (int)GEMMEPI__COUNT(rows); i++)

@@ -62,8 +62,8 @@ static double gemmepi__fp8_microseconds(const gemmepi_context *context, const ge
     }
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
-    gemmepi__choose_shape(context, &bare, gemmepi__sm90_fp8_shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes), 1,
-                          &microseconds);
+    gemmepi__choose_shape(context, &bare, gemmepi__sm90_fp8_shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
+                          1, &microseconds);
     return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
 }
 

@@ -124,7 +124,7 @@ typedef struct world {
     int count, b_rows;                                    /* b_rows: b is transposed */
     int adds_c;                                           /* v is 3/4 of the product, less 2 C */
     uint64_t flags;
-    int is_fp8; /* 2: with FAST_ACCUMULATION */
+    int is_fp8;        /* 2: with FAST_ACCUMULATION */
     double number;
     rng random;
 } world;
@@ -242,8 +242,8 @@ static void make_numbers(world *w) {
           gemmepi_last_error());
 }
 
-static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd,
-                       int b_rows, int is_fp8) {
+static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd, int b_rows,
+                       int is_fp8) {
     int group = group_of(c);
     int halves = strstr(c->formula, "d = left(") != NULL, doubles = strstr(c->operands, ":double") != NULL;
     memset(w, 0, sizeof *w);

@@ -550,8 +550,8 @@ static void run_variations_on_the_gpu(void) {
 /* By cuBLASLt, by our kernel for everything, and on Hopper by the engine for fp8. required: the device was named, so that without it there
    is a failure. */
 static void test_the_gpu(int device, int required) {
-    static const unsigned by[] = {1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT, 1u << GEMMEPI_ROUTE_PLAIN,
-                                  1u << GEMMEPI_ROUTE_FUSED};
+    static const unsigned by[] = {1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT,
+                                  1u << GEMMEPI_ROUTE_PLAIN, 1u << GEMMEPI_ROUTE_FUSED};
     gemmepi_context_details details;
     int i;
     for (i = 0; i < COUNT(by); i++) {
@@ -563,8 +563,9 @@ static void test_the_gpu(int device, int required) {
         }
         gemmepi_context_info(gpu.context, &details);
         if (i < 2 && details.compute_capability < 89) {
-            printf("skip fp8 results of a GPU: %s has compute capability %d.%d, cuBLASLt's fp8 begins with 8.9\n",
-                   details.name, details.compute_capability / 10, details.compute_capability % 10);
+            printf(
+                "skip fp8 results of a GPU: %s has compute capability %d.%d, cuBLASLt's fp8 begins with 8.9\n",
+                details.name, details.compute_capability / 10, details.compute_capability % 10);
             test_skipped++;
         } else if (i < 2 || details.compute_capability == 90) {
             if (i == 0)

@@ -47,8 +47,8 @@ static const kernel kernels[] = {
     {X, X, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED | BACK, BLOCK, ONE, 0, 0, 2, 16, 16},
     {X, Y, GEMMEPI_F32, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, BLOCK, BLOCK, 0, 1, 2, 1, 16},
     {X, X, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, VECTOR, BLOCK, 0, 0, 2, 16, 16},
-    {X, X, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BACKWARD, ONE,
-     ONE, 0, 0, 2, 16, 16},
+    {X, X, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BACKWARD,
+     ONE, ONE, 0, 0, 2, 16, 16},
     {X, X, GEMMEPI_BF16, GEMMEPI_BGRAD_A, OUTER, OUTER, 0, 0, 2, 16, 16},
     {X, Y, GEMMEPI_BF16, GEMMEPI_BGRAD_B, BLOCK, VECTOR, 0, 0, 2, 16, 16},
     {X, X, GEMMEPI_BF16, GEMMEPI_NONE, ONE, ONE, 0, 0, 0, 16, 16},
@@ -235,7 +235,8 @@ static double exact_element(const large *c, const uint8_t *a, const uint8_t *b, 
     double sum = 0;
     int64_t l;
     for (l = 0; l < c->k; l++)
-        sum += oracle_decode(GEMMEPI_E4M3, a + row * c->k + l) * oracle_decode(GEMMEPI_E4M3, b + column * c->k + l) *
+        sum += oracle_decode(GEMMEPI_E4M3, a + row * c->k + l) *
+               oracle_decode(GEMMEPI_E4M3, b + column * c->k + l) *
                (double)scale_a[scale_index(c->a, row, c->m, c->k, l)] *
                (double)scale_b[scale_index(c->b, column, c->n, c->k, l)];
     return sum;
@@ -267,7 +268,8 @@ static void hold_large(const large *c) {
     desc.a.scale.mode = c->a, desc.b.scale.mode = c->b;
     desc.b.transposed = 1;
     from[0] = a, from[1] = b, from[2] = scale_a, from[3] = scale_b, from[4] = NULL;
-    sizes_of[0] = a_size, sizes_of[1] = b_size, sizes_of[2] = sizes_of[3] = 4 * scales, sizes_of[4] = 4 * d_size;
+    sizes_of[0] = a_size, sizes_of[1] = b_size, sizes_of[2] = sizes_of[3] = 4 * scales,
+    sizes_of[4] = 4 * d_size;
     for (x = 0; x < 5; x++)
         CHECK(gemmepi_alloc(here->context, sizes_of[x], &memory[x]) == GEMMEPI_OK &&
                   (!from[x] ||
@@ -286,18 +288,19 @@ static void hold_large(const large *c) {
         differ += memcmp(first, d, 4 * d_size) != 0;
     }
     for (i = 0; i < 3000; i++) {
-        int64_t row = (int64_t)(random_hash(i) % (uint64_t)c->m), column = (int64_t)(random_hash(i + 9999) % (uint64_t)c->n);
+        int64_t row = (int64_t)(random_hash(i) % (uint64_t)c->m),
+                column = (int64_t)(random_hash(i + 9999) % (uint64_t)c->n);
         wrong += (double)d[row * c->n + column] != exact_element(c, a, b, scale_a, scale_b, row, column);
     }
-    CHECK(wrong == 0 && differ == 0, "%d x %d x %d, scales %d and %d: %d of 3000 wrong, %d runs differ", (int)c->m,
-          (int)c->n, (int)c->k, (int)c->a, (int)c->b, wrong, differ);
+    CHECK(wrong == 0 && differ == 0, "%d x %d x %d, scales %d and %d: %d of 3000 wrong, %d runs differ",
+          (int)c->m, (int)c->n, (int)c->k, (int)c->a, (int)c->b, wrong, differ);
     for (x = 0; x < 5; x++)
         gemmepi_free(here->context, memory[x]);
     free(a), free(b), free(d), free(first), free(scale_a), free(scale_b);
 }
 
 static void large_products_are_exact_each_time(void) {
-    static const large all[] = {{4096, 3072, 1024, ONE, ONE, 20},     {520, 8192, 4096, VECTOR, BLOCK, 20},
+    static const large all[] = {{4096, 3072, 1024, ONE, ONE, 20},       {520, 8192, 4096, VECTOR, BLOCK, 20},
                                 {2048, 2056, 2048, VECTOR, VECTOR, 20}, {2048, 4096, 1040, BLOCK, BLOCK, 20},
                                 {4096, 2048, 528, OUTER, OUTER, 20},    {24, 1024, 8192, BLOCK, VECTOR, 5}};
     size_t i;

@@ -131,8 +131,9 @@ static void all_shapes_count_the_same(const gemmepi__problem *problem, const gem
     char counts[4096];
     CHECK(is_sm90 || engine == &gemmepi__sm80_engine, "engine %d", least->engine);
     for (shape = 0; shape < shapes; shape++) {
-        if (shape && !(is_sm90 ? gemmepi__shape_takes(problem, shape_for_hopper(problem, shape), least->applied)
-                               : gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[shape], 90)))
+        if (shape &&
+            !(is_sm90 ? gemmepi__shape_takes(problem, shape_for_hopper(problem, shape), least->applied)
+                      : gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[shape], 90)))
             continue;
         (is_sm90 ? sm90_counts : sm80_counts)(problem, shape, least->applied, counts);
         if (is_first && shape == 0)

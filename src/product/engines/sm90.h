@@ -68,7 +68,7 @@ static int gemmepi__is_tf32(const gemmepi__problem *problem) {
 /* What the kernels multiply. */
 static const char *gemmepi__multiplied_type(const gemmepi__problem *problem, int operand) {
     int dtype = problem->views[operand].dtype;
-    return dtype == GEMMEPI_E4M3  ? "e4m3"
+    return dtype == GEMMEPI_E4M3   ? "e4m3"
            : dtype == GEMMEPI_E5M2 ? "e5m2"
            : dtype == GEMMEPI_F16  ? "f16"
            : dtype == GEMMEPI_F32  ? "tf32"
@@ -77,8 +77,7 @@ static const char *gemmepi__multiplied_type(const gemmepi__problem *problem, int
 
 static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem *problem) {
     gemmepi__append(text, "#define GEMMEPI_OPERANDS \"%s\"\n#define GEMMEPI_ELEMENT %d\n",
-                    gemmepi__multiplied_type(problem, GEMMEPI__A),
-                    (int)problem->views[GEMMEPI__A].bits / 8);
+                    gemmepi__multiplied_type(problem, GEMMEPI__A), (int)problem->views[GEMMEPI__A].bits / 8);
     if (problem->views[GEMMEPI__A].dtype != problem->views[GEMMEPI__B].dtype)
         gemmepi__append(text, "#define GEMMEPI_OPERAND_B \"%s\"\n",
                         gemmepi__multiplied_type(problem, GEMMEPI__B));
@@ -88,10 +87,9 @@ static void gemmepi__append_operands(gemmepi__text *text, const gemmepi__problem
 
 /* Whether what wgmma adds up of each 128 of k goes to sums in F32: for the bits that it does not keep, or for scales. */
 static int gemmepi__promotes(const gemmepi__problem *problem) {
-    return gemmepi__is_fp8_product(problem) &&
-           (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) ||
-            gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
-            gemmepi__scale_varies_along_k(problem, GEMMEPI__B));
+    return gemmepi__is_fp8_product(problem) && (!(problem->flags & GEMMEPI_FAST_ACCUMULATION) ||
+                                                gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
+                                                gemmepi__scale_varies_along_k(problem, GEMMEPI__B));
 }
 
 /* Whether each 64 columns of a tile of B, from a multiple of 64 on, are of one block of scales. */
@@ -598,7 +596,8 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double waves = (double)gemmepi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
-    double multiply = area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
+    double multiply =
+        area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
     double load = gemmepi__load_cycles(context, problem, shape);
     double sums = steps * (multiply > load ? multiply : load) + 550;
     double storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
@@ -635,8 +634,9 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
     for (i = 0; i < count; i++) {
         const gemmepi__sm90_shape *shape = &shapes[i];
         double time;
-        if ((i != any || problem->grouping.groups) && (!gemmepi__shape_takes(problem, shape, applied) ||
-                                                       gemmepi__cluster_blocks(shape) > context->multiprocessors))
+        if ((i != any || problem->grouping.groups) &&
+            (!gemmepi__shape_takes(problem, shape, applied) ||
+             gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
         time = gemmepi__sm90_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {
@@ -650,8 +650,8 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
 static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
                                                        const gemmepi__problem *problem, int applied,
                                                        double *microseconds) {
-    return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes,
-                                 GEMMEPI__COUNT(gemmepi__sm90_shapes), applied, microseconds);
+    return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes, GEMMEPI__COUNT(gemmepi__sm90_shapes),
+                                 applied, microseconds);
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
@@ -827,12 +827,12 @@ static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const g
     char prologue[2048], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_sm90_defines(&text, problem, sm90);
-    gemmepi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
-                         dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name,
-                         of_b == dtype ? "" : "_", of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name,
-                         sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
-                         gemmepi__name_of_grouping(problem),
-                         gemmepi__name_of_epilogue(problem, dtype, words));
+    gemmepi__name_kernel(
+        &sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
+        dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name, of_b == dtype ? "" : "_",
+        of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name, sm90->shape.tile_m,
+        sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "", gemmepi__name_of_grouping(problem),
+        gemmepi__name_of_epilogue(problem, dtype, words));
     return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
                                        &sm90->launch);
 }

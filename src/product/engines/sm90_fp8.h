@@ -9,12 +9,17 @@
 
 typedef gemmepi__sm90 gemmepi__sm90_fp8;
 
-static const gemmepi__sm90_shape gemmepi__sm90_fp8_shapes[] = {
-    {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
-    {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1}, {128, 128, 0, 1, 1, 1},
-    {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},
-    {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
-    {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1}, {128, 64, 1, 1, 1, 1},
+static const gemmepi__sm90_shape
+    gemmepi__sm90_fp8_shapes
+        [] =
+            {
+                {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
+                {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1},
+                {128, 128, 0, 1, 1, 1}, {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4},
+                {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
+                {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
+                {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
+                {128, 64, 1, 1, 1, 1},
 };
 
 /* The rule that keeps a problem from this kernel, or NULL. */
@@ -31,7 +36,8 @@ static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemme
 }
 
 /* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not. */
-static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context,
+                                             const gemmepi__problem *problem) {
     const char *rule = NULL;
     if (context->arch != 90)
         return "its kernel for fp8 is for compute capability 9.0";

@@ -143,7 +143,8 @@ static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const g
     if (blocks >= 0 && from->batch_stride)
         blocks = gemmepi__offset(blocks, problem->batch, 0);
     status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
-    gemmepi__transpose_prologue(from->bits, gemmepi__unit_of(problem, from, 0) >= 4, prologue, sizeof prologue);
+    gemmepi__transpose_prologue(from->bits, gemmepi__unit_of(problem, from, 0) >= 4, prologue,
+                                sizeof prologue);
     return status ? status
                   : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
                                                 &pack->launch);

@@ -114,8 +114,8 @@ static gemmepi_status gemmepi__build_converted(gemmepi_context *context, const g
                              "scales that change along k cannot be taken out of a converted product");
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
         if (problem->views[operand].dtype != problem->common)
-            status = gemmepi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
-                                            &split->converts[operand]);
+            status = gemmepi__build_convert(context, problem, operand, problem->common,
+                                            &converted.views[operand], &split->converts[operand]);
     /* the pass still multiplies by the operands' scales */
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
         converted.views[operand].scale = problem->views[operand].scale;
