@@ -450,6 +450,7 @@ static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
         {1, 4096, 4100, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL},
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 89, NULL},
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 1, 90, NULL},
+        {300, 4096, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_64x"},
         {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL}};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++) {

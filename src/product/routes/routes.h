@@ -87,6 +87,14 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
     lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 
+/* What it would find out by asking cuBLASLt, which takes long to load. */
+static const char *gemmepi__split_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    (void)context;
+    return problem->k && gemmepi__is_of_weights(problem) && gemmepi__scale_varies_along_k(problem, GEMMEPI__B)
+               ? "scales that change along k cannot be taken out of a converted product"
+               : NULL;
+}
+
 /* A bare product and a pass; where sums of an operand are all that cuBLASLt leaves, these. */
 static double gemmepi__split_microseconds(const gemmepi__wanted *wanted) {
     const gemmepi__problem *problem = wanted->problem;
@@ -196,8 +204,9 @@ static const gemmepi__route gemmepi__routes[] = {
     {GEMMEPI_ROUTE_LT, gemmepi__lt_rule, gemmepi__enumerate_lt, gemmepi__lt_route_build,
      gemmepi__lt_route_run, gemmepi__lt_route_not_for, gemmepi__lt_route_give_up, gemmepi__lt_route_describe,
      gemmepi__lt_route_explain},
-    {GEMMEPI_ROUTE_SPLIT, NULL, gemmepi__enumerate_split, gemmepi__split_build, gemmepi__split_run,
-     gemmepi__split_not_for, gemmepi__split_give_up, gemmepi__split_describe, gemmepi__split_explain},
+    {GEMMEPI_ROUTE_SPLIT, gemmepi__split_rule, gemmepi__enumerate_split, gemmepi__split_build,
+     gemmepi__split_run, gemmepi__split_not_for, gemmepi__split_give_up, gemmepi__split_describe,
+     gemmepi__split_explain},
     {GEMMEPI_ROUTE_FUSED, gemmepi__fused_rule, gemmepi__enumerate_fused, gemmepi__fused_build,
      gemmepi__fused_run, NULL, gemmepi__fused_give_up, gemmepi__fused_describe, gemmepi__fused_explain},
     {GEMMEPI_ROUTE_PLAIN, NULL, gemmepi__enumerate_plain, gemmepi__plain_build, gemmepi__plain_run, NULL,
