@@ -160,7 +160,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
         else if constexpr (FINDS)
-            finish_vectors<false, BOX_GROUPS>(p, finisher, {tile, row, 0, masks, columns}, mine, {work, count, bias}, sums);
+            finish_vectors<false, ALL_AHEAD ? GROUPS : BOX_GROUPS>(p, finisher, {tile, row, 0, masks, columns}, mine, {work, count, bias}, sums);
         else
             finish_boxes<false, ALL_AHEAD ? GROUPS : BOX_GROUPS>(p, mine, finisher, {tile, row, 0, masks, columns},
                                                                  {work, count, bias}, sums);
