@@ -1327,6 +1327,7 @@ static void list_found(void) {
         desc = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, i & 4 ? GEMMEPI_E5M2 : GEMMEPI_E4M3, GEMMEPI_NONE);
         desc.flags |= i & 1 ? GEMMEPI_POWER_OF_TWO_SCALE : 0;
         desc.alignment = i < 6 ? 16 : 1;
+        desc.n = i % 4 == 1 ? 14336 : i % 4 == 2 ? 3000 : i % 4 == 3 ? 20000 : 128;
         snprintf(name, sizeof name, "%d", i);
         normalise(&desc, name, &problem);
         gemmepi__append_found_defines(&text, &problem);

@@ -8,10 +8,12 @@
 #define GEMMEPI_D_TYPE  E4M3
 #define GEMMEPI_MODE    3 // the public mode: OUTER or VECTOR_128
 #define GEMMEPI_ALIGNED 0 // 1: four columns of x and of D begin at multiples of their size
+#define GEMMEPI_KEPT    1 // fours that a thread has of a span at most, which it keeps; 0: there are too many, it reads them again
 #endif
 
 typedef GEMMEPI_D_TYPE D;
 constexpr int THREADS = 256, TAKEN = 4;                                           // columns that a thread takes at a time
+constexpr int KEPT = GEMMEPI_KEPT;
 constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER;                             // a block has a row, else a warp a vector
 constexpr int LANES = BY_ROWS ? THREADS : 32, SPANS_OF_BLOCK = THREADS / LANES; // threads of a span, which has one scale
 
@@ -44,18 +46,33 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_quantise(GEMMEPI_P
     long long left = p.columns - first, count = BY_ROWS || left < SCALE_STEPS ? left : SCALE_STEPS;
     const float *x = (const float *)p.x.data + item * p.x.stride + row * p.x.ld + first;
     D *d = (D *)p.d.data + item * p.d.stride + row * p.d.ld + first;
+    long long begin = threadIdx.x % LANES * TAKEN;
+    Words<F32, TAKEN> kept[KEPT ? KEPT : 1];
     u32 largest = 0;
-    for (long long i = threadIdx.x % LANES * TAKEN; i < count; i += LANES * TAKEN) {
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) // all of them are asked for at once
+        if (begin + k * LANES * TAKEN < count)
+            kept[k] = read_four(x + begin + k * LANES * TAKEN, count - begin - k * LANES * TAKEN);
+    auto four_at = [&](long long i, int k) { return KEPT ? kept[k] : read_four(x + i, count - i); };
+#pragma unroll KEPT ? KEPT : 1
+    for (long long k = 0; KEPT ? k < KEPT : begin + k * LANES * TAKEN < count; k++) {
+        long long i = begin + k * LANES * TAKEN;
         F32 values[TAKEN];
-        words_to_acc(read_four(x + i, count - i), values);
+        if (i >= count)
+            break;
+        words_to_acc(four_at(i, (int)k), values);
         keep_largest(values, TAKEN, largest);
     }
     float scale = scale_of_amax<D>(largest_of_span(largest)), factor = factor_of_scale(scale);
     if (threadIdx.x % LANES == 0)
         p.scale[item * p.scale_stride + first / SCALE_STEPS * p.rows + row] = scale;
-    for (long long i = threadIdx.x % LANES * TAKEN; i < count; i += LANES * TAKEN) {
+#pragma unroll KEPT ? KEPT : 1
+    for (long long k = 0; KEPT ? k < KEPT : begin + k * LANES * TAKEN < count; k++) {
+        long long i = begin + k * LANES * TAKEN;
         F32 values[TAKEN];
-        words_to_acc(read_four(x + i, count - i), values);
+        if (i >= count)
+            break;
+        words_to_acc(four_at(i, (int)k), values);
 #pragma unroll
         for (int e = 0; e < TAKEN; e++)
             values[e] *= factor;

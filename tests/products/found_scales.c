@@ -26,6 +26,16 @@ static void every_mode_holds_at_every_width(void) {
             }
 }
 
+/* A block keeps a row whose scale it looks for, or reads it again. */
+static void rows_of_any_length_hold(void) {
+    static const int64_t lengths[] = {1025, 2048, 3001, 16384, 16388, 20001};
+    int i;
+    for (i = 0; i < COUNT(lengths); i++) {
+        problem p = finding(&bf16_to_e4m3, 3, lengths[i], 8, GEMMEPI_SILU, GEMMEPI_SCALE_OUTER);
+        holds(&p);
+    }
+}
+
 static void modes_hold_with_every_epilogue(void) {
     static const gemmepi_epilogue epilogues[] = {
         GEMMEPI_SILU | GEMMEPI_GATED,
@@ -320,6 +330,7 @@ static void a_history_moves_one_place_on_with_every_run(void) {
 
 static void run_all(void) {
     RUN(every_mode_holds_at_every_width);
+    RUN(rows_of_any_length_hold);
     RUN(modes_hold_with_every_epilogue);
     RUN(modes_hold_in_every_layout_and_batch);
     RUN(kernels_of_whole_tiles_hold);

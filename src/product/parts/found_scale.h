@@ -61,12 +61,22 @@ static void gemmepi__point_within(const gemmepi__problem *problem, void *place,
 
 /* >>building */
 
+/* Fours of a row that each thread of a block keeps, a power of two; 0: rows are too long. */
+static int gemmepi__kept_of_row(int64_t columns) {
+    int kept = 1;
+    while (kept <= 16 && columns > (int64_t)4 * GEMMEPI__QUANTISE_THREADS * kept)
+        kept *= 2;
+    return kept <= 16 ? kept : 0;
+}
+
 static void gemmepi__append_found_defines(gemmepi__text *text, const gemmepi__problem *problem) {
     const gemmepi__view *d = &problem->views[GEMMEPI__D];
     int aligned = d->alignment % 4 == 0 && (d->lines <= 1 || d->ld % 4 == 0) &&
                   (problem->batch <= 1 || d->batch_stride % 4 == 0);
     gemmepi__append(text, "#define GEMMEPI_D_TYPE %s\n#define GEMMEPI_MODE %d\n#define GEMMEPI_ALIGNED %d\n",
                     gemmepi__type_name(problem, GEMMEPI__D), (int)problem->found_scale, aligned);
+    gemmepi__append(text, "#define GEMMEPI_KEPT %d\n",
+                    problem->found_scale == GEMMEPI_SCALE_OUTER ? gemmepi__kept_of_row(d->length) : 1);
     gemmepi__append(text, "#define GEMMEPI_POWER_OF_TWO %d\n",
                     (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE) != 0);
 }
