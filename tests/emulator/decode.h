@@ -195,7 +195,7 @@ static table make_table() {
 
     // hints, and the order of launches, which run one after the other here
     t["griddepcontrol.launch_dependents"] = t["griddepcontrol.wait"] = {"", nothing};
-    t["prefetch.tensormap"] = {"_", nothing};
+    t["prefetch.tensormap"] = t["prefetch.global.L1"] = {"_", nothing};
     t["setmaxnreg.dec.sync.aligned.u32"] = t["setmaxnreg.inc.sync.aligned.u32"] = {"n", nothing, TOGETHER};
 
     t["vote.sync.all.pred"] = {"00m", vote_all, TOGETHER};

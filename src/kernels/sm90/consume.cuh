@@ -93,6 +93,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         float sums[STRIPS][TILE_N / 2];
         Of_columns columns[BOX_GROUPS];
         begin_sums(sums);
+        look_ahead(p, work.first + (count + TURNS) * work.step, all);
         if (GROUPED_K)
             mine.blocks = blocks_of_tile(p, tile, work.rank);
         int row = first_row(tile) + first_strip * 64 + (int)(thread / 32) * 16;

@@ -82,6 +82,14 @@ __device__ inline Tile nth_tile(const gemmepi__sm90_params &p, const Work &work,
     return tile_of(p, work.first + nth * work.step, work.rank);
 }
 
+// Groups of rows: what tile_of() reads of a later tile is fetched while this one's sums are made.
+__device__ inline void look_ahead(const gemmepi__sm90_params &p, u32 t, u32 tiles) {
+#if GEMMEPI_GROUPED == 1
+    if (t < tiles)
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(p.groups.parts + t / p.cluster_columns));
+#endif
+}
+
 // The blocks of TILE_K that this block adds up: of k in PARTS a part.
 __device__ inline int begin_of_k(const gemmepi__sm90_params &p, u32 part) {
     return PARTS > 1 ? (int)((u32)((p.k + TILE_K - 1) / TILE_K) * part / PARTS) : 0;
