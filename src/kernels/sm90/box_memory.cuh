@@ -128,10 +128,11 @@ __device__ inline void store_rows_of_box(const gemmepi__sm90_params &p, u32 from
 
 __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, const Tile &tile) {
     int item = (int)tile.item;
+    u32 from = buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES; // the box at hand
 #if GEMMEPI_GROUPED == 1
     if (SCATTERED || row + 16 > end_of_rows(p, tile)) {
         __syncwarp();
-        store_rows_of_box(p, outputs_of_box(buffers), column, row, end_of_rows(p, tile));
+        store_rows_of_box(p, from, column, row, end_of_rows(p, tile));
         if (is_elected())
             commit_stores(); // of none, as boxes are counted
         buffers.turn = buffers.turn + 1 == OUTPUT_BUFFERS ? 0 : buffers.turn + 1;
@@ -140,7 +141,6 @@ __device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffe
     item = 0; // D is one for all groups
 #endif
     constexpr int moved_d = COPIES_D ? 0 : OUTPUT_D, moved_aux = COPIES_AUX ? 0 : OUTPUTS - OUTPUT_D;
-    u32 from = buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES;
     if (moved_d || moved_aux)
         show_to_tma();
     __syncwarp();
