@@ -28,9 +28,9 @@ typedef struct gemmepi__sm90_shape {
 
 static const gemmepi__sm90_shape gemmepi__sm90_shapes[] = {
     {128, 128, 1, 2, 1, 1}, /* first the one for everything that the rules admit */
-    {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 128, 0, 2, 1, 1}, {128, 192, 0, 2, 1, 1},
-    {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},
-    {128, 64, 0, 1, 1, 2},  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
+    {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 192, 0, 2, 1, 1}, {128, 128, 0, 1, 1, 2},
+    {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
+    {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
 };
 
 typedef struct gemmepi__sm90 {
@@ -587,7 +587,7 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
    begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
    beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
-   wait for each other); both do the last. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
+   wait for each other); of the last one half counts. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
    number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__sm90_shape *shape, int applied) {
@@ -605,14 +605,12 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double finish = area / 128 * (storing + beside) / shape->parts;
     double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
     double cycles = 3200, tile = steps * multiply + 550;
-    if (!shape->ping_pong && shape->parts == 1 && shape->tile_n == 128)
-        finish /= 2;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
     if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
-        cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish;
+        cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
