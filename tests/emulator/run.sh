@@ -33,8 +33,8 @@ TEST_SHARE=16 90 products/formula
 TEST_SHARE=99 80 products/formula
 90 gpu/invariant small
 80 gpu/invariant small
-TEST_SHARE=30 90 products/found_scales
-TEST_SHARE=90 80 products/found_scales
+TEST_SHARE=60 90 products/found_scales
+TEST_SHARE=120 80 products/found_scales
 90 products/fuzz 24 1
 90 linear/fuzz 10 1
 90 elementwise/fuzz 60 1
