@@ -20,11 +20,14 @@ static void check(gemmepi_status status) {
     }
 }
 
+static void *blocks[64]; /* of the device, to be freed at the end */
+static int block_count;
+
 static void *to_device(const void *data, size_t bytes) {
-    void *device;
-    check(gemmepi_alloc(context, bytes, &device));
-    check(gemmepi_upload(context, device, data, bytes, NULL));
-    return device;
+    void **device = &blocks[block_count++];
+    check(gemmepi_alloc(context, bytes, device));
+    check(gemmepi_upload(context, *device, data, bytes, NULL));
+    return *device;
 }
 
 /* Of fp8 its scale, and, where products find that, the largest magnitudes of earlier runs. All on the device. */
@@ -200,6 +203,8 @@ int main(int argc, char **argv) {
         printf("%5d   %11.4f   %6.4f\n", epoch + 1, losses[0][epoch], losses[1][epoch]);
     printf("of %d digits that neither has seen F32 reads %.1f %% right and fp8 %.1f %%\n", all.unknown,
            right[0], right[1]);
+    while (block_count)
+        check(gemmepi_free(context, blocks[--block_count]));
     gemmepi_destroy(context);
     return 0;
 }

@@ -45,8 +45,8 @@ TEST_SHARE=99 80 products/formula
 90 gpu/invariant small
 90 gpu/formula_invariant small
 80 gpu/invariant small
-TEST_SHARE=30 90 products/found_scales
-TEST_SHARE=90 80 products/found_scales
+TEST_SHARE=60 90 products/found_scales
+TEST_SHARE=120 80 products/found_scales
 90 products/grouped
 90 products/fuzz 24 1
 90 products/composed 24 1
