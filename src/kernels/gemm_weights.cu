@@ -121,12 +121,12 @@ __device__ inline void multiply_16(F16, float (&sums)[4], const u32 (&weights)[4
 
 // >>scales along k
 
-// Of a lane's columns; those of the next slice are on their way while one is multiplied.
+// Of a lane's columns; those of the next two slices are on their way while one is multiplied.
 struct Slice_scales {
     const float *scale;
     int place[2 * SIXTEENS];
-    float now[2 * SIXTEENS], next[2 * SIXTEENS];
-    int k, k_end; // k: the next slice's first
+    float now[2 * SIXTEENS], next[2 * SIXTEENS], last[2 * SIXTEENS];
+    int k, k_end; // k: the first of the slice that is asked for last
 
     __device__ inline Slice_scales(const gemmepi__epilogue_params &p, long long item, long long first, int column, int first_k, int end) {
         if (!VARIES)
@@ -140,18 +140,21 @@ struct Slice_scales {
             outer = (outer < p.n ? outer : p.n - 1) + own / TILE_COLUMNS * p.n; // columns past the end take the last one's
             place[i] = (int)(scale_line<GEMMEPI_SCALE_B>(scale, outer, HALVES_IN * p.n, k_end).at - scale);
         }
-        load(p);
+        load(p, next);
+        k += STEP;
+        load(p, last);
     }
-    __device__ inline void load(const gemmepi__epilogue_params &p) {
+    __device__ inline void load(const gemmepi__epilogue_params &p, float (&to)[2 * SIXTEENS]) const {
         const float *from = scale + k / SCALE_STEPS * scale_line<GEMMEPI_SCALE_B>(scale, 0, HALVES_IN * p.n, 0).step;
 #pragma unroll
         for (int i = 0; i < 2 * SIXTEENS; i++)
-            next[i] = k < k_end ? from[place[i]] : 0;
+            to[i] = k < k_end ? from[place[i]] : 0;
     }
     __device__ inline void go_on(const gemmepi__epilogue_params &p) {
         memcpy(now, next, sizeof now);
+        memcpy(next, last, sizeof next);
         k += STEP;
-        load(p);
+        load(p, last);
     }
 };
 

@@ -91,12 +91,14 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, a guess after the times of an H100: of a launch with its first stages and its end, of a stage with the products of each row in
-   it, and of adding up the parts of a cluster, of each. And bytes that a multiprocessor gets in a cycle while all do. */
-#define GEMMEPI__WEIGHTS_LAUNCH 4000
-#define GEMMEPI__WEIGHTS_FIXED  450
-#define GEMMEPI__WEIGHTS_ROW    12
-#define GEMMEPI__WEIGHTS_MEET   700
+/* Cycles, fitted to 144 times of these shapes in CUDA graphs on an H100, which are a quarter off in the mean: of a launch with its first
+   stages and its end, of a stage, and of each row in it, with scales that change along k more; and of each part that is added up in a
+   cluster, of which not as many are under way as there are multiprocessors. And bytes that a multiprocessor gets in a cycle. */
+#define GEMMEPI__WEIGHTS_LAUNCH 7500
+#define GEMMEPI__WEIGHTS_FIXED  810
+#define GEMMEPI__WEIGHTS_ROW    16
+#define GEMMEPI__WEIGHTS_SCALED 8
+#define GEMMEPI__WEIGHTS_MEET   2600
 #define GEMMEPI__WEIGHTS_RATE   24
 
 /* Microseconds with a shape, roughly. */
@@ -108,7 +110,9 @@ static double gemmepi__weights_microseconds(const gemmepi_context *context, cons
     int64_t steps =
         gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
     double waves = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
-    double stage = GEMMEPI__WEIGHTS_FIXED + GEMMEPI__WEIGHTS_ROW * shape->tile_m;
+    int row = GEMMEPI__WEIGHTS_ROW +
+              (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALED : 0);
+    double stage = GEMMEPI__WEIGHTS_FIXED + row * shape->tile_m;
     double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
     double cycles =
         GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
