@@ -413,7 +413,7 @@ typedef enum gemmepi_grouping {
      many positions there are at most; rows from ends[groups - 1] on are neither read nor written. B has groups items, and so have
      bias and the scales of b; all else is one matrix.
    - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
-     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux, residual and bias have groups items; A and B are one.
+     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
    Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there are no formula,
    BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
