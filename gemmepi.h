@@ -557,13 +557,15 @@ typedef enum gemmepi_grouping {
    many numbers as groups, and a running sum of counts is what is wanted. Groups may be empty. A position is
 
    - GROUPS_OF_ROWS: a row. D[i, :] = epilogue(alpha op(A)[i, :] op(B[e]) + beta C[i, :]) for the positions i of each group e. product.m is how
-     many positions there are at most; rows from ends[groups - 1] on are neither read nor written. B has groups items, and so have
+     many positions there are at most; rows from ends[groups - 1] on are not
+     written, and what they hold has no effect. B has groups items, and so have
      bias and the scales of b; all else is one matrix.
    - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
-     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux, residual and bias have groups items; A and B are one.
+     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
-   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there are no formula,
-   BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
+   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula
+   and no BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
+   does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */
@@ -579,9 +581,10 @@ typedef struct gemmepi_grouped_desc {
     int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (what comes before the residual) + residual */
 } gemmepi_grouped_desc;
 
-/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends that are not ascending
-   or pass the last position, or an index that is out of range. Then nothing is written, and the next run of any plan of the context, the next
-   upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence, also after a graph's replay: once. On the host the call itself does. */
+/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends that are not
+   ascending or pass the last position, or an index that is out of range. Then nothing is written, and the next run of any plan of the context,
+   the next upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence, also after a graph's replay: once. On the
+   host the call itself does. */
 typedef struct gemmepi_grouped_args {
     gemmepi_matmul_args product;
     const int32_t *ends;    /* [groups], ascending */
@@ -1115,7 +1118,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
 /* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and the same bits
-   in every run. Of what a position reads and which group it is in, its row is made alone: its bits do not depend on other groups. */
+   in every run of the same ends. */
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                            const gemmepi_grouped_args *args, gemmepi_stream stream);
 
@@ -14592,7 +14595,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 1024\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS,WARP=32;\nconstexpr int EACH=GEMMEPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gemmepi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\nDEVICE int wrong_index(const int*index,int limit,int positions){\nfor(int i=(int)threadIdx.x;i<positions;i+=THREADS)\nif(index[i]<0||index[i]>=limit)\nreturn i;\nreturn NONE;\n}\n\nDEVICE void say_fault(const gemmepi__groups_params&p,int which,int at){\ngemmepi__fault*fault=p.faults+which;\nconst int*list=which==GEMMEPI__FAULT_ENDS?p.ends:p.indices[which-GEMMEPI__FAULT_A];\nint before=at?list[at-1]:0;\nfault->at=at;\n"
 "fault->value=list[at];\nfault->beside=which!=GEMMEPI__FAULT_ENDS?p.limits[which-GEMMEPI__FAULT_A]:list[at]<before?before:p.positions;\n__threadfence_system();\n*(volatile int*)&fault->is_set=1;\n}\n\n\n\n\nDEVICE int sum_before(int own,int*shared){\nint lane=threadIdx.x%WARP,warp=threadIdx.x/WARP,sum=own;\nfor(int step=1;step<WARP;step*=2){\nint other=__shfl_sync(0xffffffffu,sum,lane -step);\nsum+=lane>=step?other:0;\n}\nif(lane==WARP -1)\nshared[warp]=sum;\n__syncthreads();\nint of_warps=0;\nfor(int i=0;i<warp;i++)\nof_warps+=shared[i];\nreturn of_warps+sum-own;\n}\n\n\nDEVICE int least(int own,int*shared){\nfor(int step=WARP/2;step;step/=2){\nint other=__shfl_xor_sync(0xffffffffu,own,step);\nown=other<own?other:own;\n}\nif(threadIdx.x%WARP==0)\nshared[threadIdx.x/WARP]=own;\n__syncthreads();\nfor(int i=0;i<THREADS/WARP;i++)\nown=shared[i]<own?shared[i]:own;\n__syncthreads();\nreturn own;\n}\n\n\n\n\nDEVICE int last_at_most(const int*numbers,int count,int x){\n"
 "int low=0,high=count;\nwhile(high-low>1){\nint middle=(low+high)/2;\nif(numbers[middle]<=x)\nlow=middle;\nelse\nhigh=middle;\n}\nreturn low;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p){\n__shared__ int starts[GEMMEPI__MOST_GROUPS+1],parts[GEMMEPI__MOST_GROUPS+1];\n__shared__ int sums[THREADS/WARP];\nint wrong[GEMMEPI__FAULTS];\nafter_launches_before();\n\n\nint ends[EACH],first=(int)threadIdx.x*EACH;\nfor(int i=0;i<EACH;i++)\nends[i]=first+i<p.groups?p.ends[first+i]:0;\nint before=first&&first<=p.groups?p.ends[first-1]:0;\nwrong[GEMMEPI__FAULT_ENDS]=least(wrong_end(p,ends,before),sums);\n\n\nint positions=wrong[GEMMEPI__FAULT_ENDS]==NONE?p.ends[p.groups-1]:0;\nfor(int i=0;i<3;i++)\nwrong[GEMMEPI__FAULT_A+i]=\np.indices[i]?least(wrong_index(p.indices[i],p.limits[i],positions),sums):NONE;\nbool is_wrong=false;\nfor(int i=0;i<GEMMEPI__FAULTS;i++){\nis_wrong=is_wrong||wrong[i]!=NONE;\n"
-"if(threadIdx.x==0&&wrong[i]!=NONE)\nsay_fault(p,i,wrong[i]);\n}\nif(is_wrong){\nif(threadIdx.x==0)\n*p.count=0;\nreturn;\n}\n\n\nint own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\nint rows=first+i<p.groups?ends[i]-start:0;\nof_group[i]=first+i>=p.groups?0:p.tile?(rows+p.tile -1)/p.tile:1;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nsums[0]=part;\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=sums[0];\nfor(int i=(int)threadIdx.x;i<count;i+=THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group]+(i-parts[group])*p.tile;\nbool is_last=group +1==p.groups;\nint end=is_last?positions:starts[group +1],last=is_last?count:parts[group +1];\ngemmepi__group_part one={group,       from,p.tile&&end-from>p.tile?from+p.tile:end,\nparts[group],last-parts[group],0};\n"
+"if(threadIdx.x==0&&wrong[i]!=NONE)\nsay_fault(p,i,wrong[i]);\n}\nif(is_wrong){\nif(threadIdx.x==0)\n*p.count=0;\nreturn;\n}\n\n\nint own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\nint rows=first+i<p.groups?ends[i]-start:0;\nof_group[i]=first+i>=p.groups?0:p.tile?(rows+p.tile -1)/p.tile:1;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nparts[p.groups]=part;\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=parts[p.groups];\nfor(int i=(int)threadIdx.x;i<count;i+=THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group]+(i-parts[group])*p.tile;\nbool is_last=group +1==p.groups;\nint end=is_last?positions:starts[group +1],last=parts[group +1];\ngemmepi__group_part one={group,       from,p.tile&&end-from>p.tile?from+p.tile:end,\nparts[group],last-parts[group],0};\n"
 "p.parts[i]=one;\n}\n}\n\n\n",
 "extern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p){\nafter_launches_before();\nconstexpr int ROWS=THREADS/WARP;\nint positions= *p.count?p.ends[p.groups-1]:0;\nfor(int row=(int)(blockIdx.x*ROWS+threadIdx.x/WARP);row<positions;row+=(int)gridDim.x*ROWS){\nconst uint4*from=(const uint4*)p.from+p.index[row]*p.ld;\nuint4*to=(uint4*)p.to+row*p.to_ld;\nfor(int i=(int)threadIdx.x%WARP;i<p.units;i+=WARP*4){\nuint4 units[4];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nunits[j]=from[i+j*WARP];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nto[i+j*WARP]=units[j];\n}\n}\n}\n"}},
 {"groups.cuh",
@@ -28186,6 +28189,20 @@ static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemm
   return gemmepi__build_plain_kernel(context, &plan->problem, &plan->built.plain);
 }
 
+#define GEMMEPI__NVRTC_HAS_TENSORMAP 12030 /* PTX 8.3 */
+
+/* NVRTC before CUDA 12.3 does not compile what makes tensor maps of groups of k. */
+static gemmepi_status gemmepi__build_plain_instead(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+  gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "groups of k take the route plain: %s", gemmepi__error_text);
+  memset(&plan->maps, 0, sizeof plan->maps);
+  memset(plan->gathers, 0, sizeof plan->gathers);
+  memset(&plan->built, 0, sizeof plan->built);
+  plan->maps_size = plan->gathered_sizes[0] = plan->gathered_sizes[1] = 0;
+  plan->not_fused = "NVRTC before CUDA 12.3 does not compile its kernels";
+  plan->route = GEMMEPI_ROUTE_PLAIN;
+  return gemmepi__build_plain_groups(context, plan);
+}
+
 /* With build_lock held, the primary context current. */
 static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
   gemmepi_context *context = plan->base.context;
@@ -28198,9 +28215,14 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
     status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
   if (!status && gemmepi__summed_operand(&plan->problem) >= 0)
     status = gemmepi__build_group_sums(context, plan);
-  if (!status && !gemmepi__is_empty(&plan->problem))
-    status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
-        : gemmepi__build_fused_groups(context, plan);
+  if (!status && !plan->not_fused) {
+    status = gemmepi__build_fused_groups(context, plan);
+    if (status == GEMMEPI_COMPILE_ERROR && plan->problem.grouping.is_of_k &&
+      context->nvrtc.version < GEMMEPI__NVRTC_HAS_TENSORMAP)
+      status = gemmepi__build_plain_instead(context, plan);
+  } else if (!status && !gemmepi__is_empty(&plan->problem)) {
+    status = gemmepi__build_plain_groups(context, plan);
+  }
   plan->parts_size = (size_t)gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) *
         sizeof(gemmepi__group_part);
   return status;

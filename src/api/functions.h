@@ -118,7 +118,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
 /* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and the same bits
-   in every run. Of what a position reads and which group it is in, its row is made alone: its bits do not depend on other groups. */
+   in every run of the same ends. */
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                            const gemmepi_grouped_args *args, gemmepi_stream stream);
 

@@ -436,13 +436,15 @@ typedef enum gemmepi_grouping {
    many numbers as groups, and a running sum of counts is what is wanted. Groups may be empty. A position is
 
    - GROUPS_OF_ROWS: a row. D[i, :] = epilogue(alpha op(A)[i, :] op(B[e]) + beta C[i, :]) for the positions i of each group e. product.m is how
-     many positions there are at most; rows from ends[groups - 1] on are neither read nor written. B has groups items, and so have
+     many positions there are at most; rows from ends[groups - 1] on are not
+     written, and what they hold has no effect. B has groups items, and so have
      bias and the scales of b; all else is one matrix.
    - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
-     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux, residual and bias have groups items; A and B are one.
+     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
-   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there are no formula,
-   BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
+   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula
+   and no BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
+   does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */
@@ -458,9 +460,10 @@ typedef struct gemmepi_grouped_desc {
     int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (what comes before the residual) + residual */
 } gemmepi_grouped_desc;
 
-/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends that are not ascending
-   or pass the last position, or an index that is out of range. Then nothing is written, and the next run of any plan of the context, the next
-   upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence, also after a graph's replay: once. On the host the call itself does. */
+/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends that are not
+   ascending or pass the last position, or an index that is out of range. Then nothing is written, and the next run of any plan of the context,
+   the next upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence, also after a graph's replay: once. On the
+   host the call itself does. */
 typedef struct gemmepi_grouped_args {
     gemmepi_matmul_args product;
     const int32_t *ends;    /* [groups], ascending */

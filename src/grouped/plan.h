@@ -198,6 +198,21 @@ static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemm
     return gemmepi__build_plain_kernel(context, &plan->problem, &plan->built.plain);
 }
 
+#define GEMMEPI__NVRTC_HAS_TENSORMAP 12030 /* PTX 8.3 */
+
+/* NVRTC before CUDA 12.3 does not compile what makes tensor maps of groups of k. */
+static gemmepi_status gemmepi__build_plain_instead(gemmepi_context *context, gemmepi__grouped_plan *plan) {
+    gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "groups of k take the route plain: %s",
+                 gemmepi__error_text);
+    memset(&plan->maps, 0, sizeof plan->maps);
+    memset(plan->gathers, 0, sizeof plan->gathers);
+    memset(&plan->built, 0, sizeof plan->built);
+    plan->maps_size = plan->gathered_sizes[0] = plan->gathered_sizes[1] = 0;
+    plan->not_fused = "NVRTC before CUDA 12.3 does not compile its kernels";
+    plan->route = GEMMEPI_ROUTE_PLAIN;
+    return gemmepi__build_plain_groups(context, plan);
+}
+
 /* With build_lock held, the primary context current. */
 static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
     gemmepi_context *context = plan->base.context;
@@ -210,9 +225,14 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
         status = gemmepi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
     if (!status && gemmepi__summed_operand(&plan->problem) >= 0)
         status = gemmepi__build_group_sums(context, plan);
-    if (!status && !gemmepi__is_empty(&plan->problem))
-        status = plan->not_fused ? gemmepi__build_plain_groups(context, plan)
-                                 : gemmepi__build_fused_groups(context, plan);
+    if (!status && !plan->not_fused) {
+        status = gemmepi__build_fused_groups(context, plan);
+        if (status == GEMMEPI_COMPILE_ERROR && plan->problem.grouping.is_of_k &&
+            context->nvrtc.version < GEMMEPI__NVRTC_HAS_TENSORMAP)
+            status = gemmepi__build_plain_instead(context, plan);
+    } else if (!status && !gemmepi__is_empty(&plan->problem)) {
+        status = gemmepi__build_plain_groups(context, plan);
+    }
     plan->parts_size = (size_t)gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) *
                        sizeof(gemmepi__group_part);
     return status;

@@ -139,17 +139,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
         part += of_group[i];
     }
     if (threadIdx.x == THREADS - 1) {
-        sums[0] = part;
+        parts[p.groups] = part;
         *p.count = part;
     }
     __syncthreads();
 
     // Written side by side. A group that follows empty ones has the same first part as they: the last of them is it.
-    int count = sums[0];
+    int count = parts[p.groups];
     for (int i = (int)threadIdx.x; i < count; i += THREADS) {
         int group = last_at_most(parts, p.groups, i), from = starts[group] + (i - parts[group]) * p.tile;
         bool is_last = group + 1 == p.groups;
-        int end = is_last ? positions : starts[group + 1], last = is_last ? count : parts[group + 1];
+        int end = is_last ? positions : starts[group + 1], last = parts[group + 1];
         gemmepi__group_part one = {group,        from, p.tile && end - from > p.tile ? from + p.tile : end,
                                    parts[group], last - parts[group], 0};
         p.parts[i] = one;

@@ -2,7 +2,7 @@
    only the device can see. On the host, and on a GPU by every route that takes them. */
 #include "problem.h"
 
-enum { MOST_GROUPS = 64, MOST_POSITIONS = 700 };
+enum { MOST_GROUPS = 4096, MOST_POSITIONS = 700 };
 
 /* >>a case */
 
@@ -16,7 +16,7 @@ typedef struct grouped_case {
     int gather_a, gather_b, scatter_d, weighted, pad;
     double alpha, beta;
     gemmepi_scale_mode scale_a, scale_b;
-    int sizes; /* 0 even, 1 one group has all, 2 random with empty ones, 3 none has any */
+    int sizes; /* 0 even, 1 one group has all, 2 random with empty ones, 3 none has any, 4 few have one */
 } grouped_case;
 
 enum { G_A, G_B, G_C, G_D, G_AUX, G_RESIDUAL, G_BIAS, G_SUMS, G_SCALE_A, G_SCALE_B, G_TENSORS };
@@ -50,6 +50,7 @@ static void make_ends(const grouped_case *c, grouped_run *r, rng *random) {
     for (e = 0; e < c->groups; e++) {
         int count = c->sizes == 0   ? c->positions / c->groups
                     : c->sizes == 1 ? (e == c->groups / 2 ? c->positions : 0)
+                    : c->sizes == 4 ? rng_one_in(random, 7)
                     : c->sizes == 3 || rng_one_in(random, 3)
                         ? 0
                         : rng_below(random, 2 * c->positions / c->groups + 1);
@@ -435,6 +436,7 @@ static void rows_of_groups_are_products_by_their_own_weights(void) {
         {"f16 to f32, one group has all", F16, F32, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 5, 300, 96, 264, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, NO, NO, 1},
         {"nothing in any group", BF16, BF16, GEMMEPI_NONE, 0, 5, 300, 96, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 3},
         {"one group", BF16, BF16, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 0, 1, 131, 72, 72, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 0},
+        {"4096 groups", BF16, BF16, GEMMEPI_NONE, 0, 4096, 700, 64, 8, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 4},
         {"64 groups", BF16, BF16, GEMMEPI_NONE, 0, 64, 640, 64, 64, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
     };
     wants_fused = here->context != NULL && strstr(here->name, "without") == NULL;
@@ -498,6 +500,7 @@ static void groups_of_k_are_products_by_the_fast_kernel(void) {
         {"sums of b", BF16, F32, GEMMEPI_BGRAD_B, 0, 6, 400, 72, 136, 1, 1, 0, 0, 80, 0, 0, 0, 0, 0, NO, NO, 2},
         {"sums of a, added", BF16, F32, GEMMEPI_BGRAD_A | GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE, 6, 600, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 1},
         {"all empty, with a bias", BF16, BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 3},
+        {"300 groups", BF16, F32, GEMMEPI_NONE, 0, 300, 400, 8, 8, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 4},
         {"one group has all", F16, F16, GEMMEPI_NONE, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 1},
     };
     wants_fused = strstr(here->name, "without") == NULL;
