@@ -98,7 +98,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
     u32 which = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
     u32 tiles = PARTS > 1 ? 1 : (p.tiles - work.first + work.step - 1) / work.step;
     int blocks = blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
-    Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank), 0};
+    Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank)};
     Epilogue_state state;
     Buffers buffers = buffers_of(shared);
     const Finisher finisher = {state, buffers};
@@ -108,9 +108,6 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         turn_give(0);
         mine.pipeline.skip(blocks);
     }
-#if GEMMEPI_PROMOTES
-    begin_with_head_start(mine);
-#endif
     bool ends = SHARES_LAST && (tiles - 1) % CONSUMERS == which; // with the block's last tile
     u32 count = PING_PONG ? which : 0;
     Of_columns bias[GROUPS]; // BIAS_FIRST: of the next tile
