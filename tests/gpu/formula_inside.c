@@ -19,13 +19,20 @@ enum {
     CUTS = FIRST_FP8 + GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes)
 };
 
+static int number_of(const gemmepi__engine *engine) {
+    int i = 0;
+    while (gemmepi__engines[i] != engine)
+        i++;
+    return i;
+}
+
 static gemmepi__candidate candidate_of(int cut) {
     gemmepi__candidate candidate;
     memset(&candidate, 0, sizeof candidate);
     candidate.route = GEMMEPI_ROUTE_FUSED;
     candidate.parts = 1;
     if (cut >= FIRST_FP8) {
-        candidate.engine = 3;
+        candidate.engine = number_of(&gemmepi__sm90_fp8_engine);
         candidate.shape = cut - FIRST_FP8;
     } else if (cut >= FIRST_SMALL) {
         candidate.engine = 2;

@@ -332,13 +332,14 @@ static void a_context_without_its_ones_works(void) {
 /* >>kernels of the route fused */
 
 static void what_fused_does_not_take_says_why(void) {
-    static const char *const rules[] = {"not fused: a and b are not both BF16, both F16 or both F32",
-                                        "not fused: k is 0",
-                                        "gemmepi_pack: a to workspace, lines of whole 16 bytes",
-                                        "gemmepi_pack: b to workspace",
-                                        "not fused: config.routes leaves it out",
-                                        "fused by gemmepi_sm90: TMA takes the second half of b",
-                                        "fused by gemmepi_sm90: TMA takes a and b at multiples"};
+    static const char *const rules[] = {
+        "not fused: a and b are not both BF16, both F16, both F32 or both of fp8",
+        "not fused: k is 0",
+        "gemmepi_pack: a to workspace, lines of whole 16 bytes",
+        "gemmepi_pack: b to workspace",
+        "not fused: config.routes leaves it out",
+        "fused by gemmepi_sm90: TMA takes the second half of b",
+        "fused by gemmepi_sm90: TMA takes a and b at multiples"};
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
         gemmepi_config config = config_with_all_routes();

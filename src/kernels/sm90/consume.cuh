@@ -72,7 +72,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
     if (GROUPED && work.first >= all) // a grid is as large as the groups may make it
         return;
     int blocks = GROUPED_K ? 0 : blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
-    Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank), 0};
+    Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank)};
     Epilogue_state state;
     Buffers buffers = buffers_of(shared);
     const Finisher finisher = {state, buffers};
@@ -82,9 +82,6 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         turn_give(0);
         mine.pipeline.skip(blocks);
     }
-#if GEMMEPI_PROMOTES
-    begin_with_head_start(mine);
-#endif
     u32 count = PING_PONG ? which : 0;
 
     // Tiles. This stands here as in a function of its own it becomes other machine code, of up to 2 percent more instructions.

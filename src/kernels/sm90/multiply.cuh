@@ -10,22 +10,9 @@ struct Warpgroup {
     int first_strip; // of the tile's rows
     int blocks;     // of a tile's k
     Pipeline pipeline;
-    int lets_at; // PROMOTES: as many blocks of the tile at hand are left when the other one may begin its first; 0: that is not for now
 };
 
 #if GEMMEPI_PROMOTES
-// Both warpgroups have rows of every tile. The second begins so many stages later than the first, which is so far ahead from then on: the
-// epilogue of one is behind the other's sums.
-constexpr int HEAD_START = GEMMEPI_HEAD_START;
-static_assert(HEAD_START < STAGES, "the first one's stages come before the second has left any");
-
-__device__ inline void begin_with_head_start(Warpgroup &mine) {
-    bool has = HEAD_START && PARTS == 1 && mine.tiles > 1;
-    mine.lets_at = !has || mine.which == 1 ? 0 : mine.blocks > HEAD_START ? mine.blocks - HEAD_START + 1 : 1;
-    if (has && mine.which == 1)
-        turn_wait(1);
-}
-
 // sums = this warpgroup's rows of a tile, which are 0 before: of each stage by way of an instruction's sums, of some columns after others.
 // While these go to the sums, the other warpgroup multiplies. All stages are left.
 __device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, u32, float (&all_sums)[STRIPS][TILE_N / 2]) {
@@ -63,10 +50,7 @@ __device__ inline void add_up_tile(const Shared &shared, Warpgroup &mine, u32, f
             }
         }
         pipeline.advance();
-        if (blocks == mine.lets_at)
-            turn_give(1);
     } while (--blocks);
-    mine.lets_at = 0;
 }
 #else
 // A strip's rows in one of a stage's STEPS of k. adds: in the first step, to what is there; the others always do.

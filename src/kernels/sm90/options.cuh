@@ -29,9 +29,6 @@
 #ifndef GEMMEPI_PROMOTES
 #define GEMMEPI_PROMOTES   0 // 1: of fp8: what wgmma adds up of a stage goes to sums in F32, with the scales that vary along k
 #endif
-#ifndef GEMMEPI_HEAD_START
-#define GEMMEPI_HEAD_START 2 // PROMOTES: stages that the first warpgroup is ahead of the second
-#endif
 #ifndef GEMMEPI_UNIFORM
 #define GEMMEPI_UNIFORM    0 // 1: 64 columns of a tile, from a multiple of 64 on, have one scale of B
 #endif
