@@ -25613,7 +25613,7 @@ static int gemmepi__is_side_by_side(const gemmepi__problem *problem, int operand
 static int gemmepi__pack_of(const gemmepi__problem *problem, int operand, int side_by_side) {
   gemmepi__problem packed = *problem;
   int pack = side_by_side && !gemmepi__is_side_by_side(problem, operand) ? GEMMEPI__SIDE_BY_SIDE
-       : gemmepi__copy_unit(problem, operand) < 16 && problem->views[operand].bits > 8
+       : gemmepi__copy_unit(problem, operand) < 16 && !gemmepi__is_of_weights(problem)
         ? GEMMEPI__IN_UNITS
         : GEMMEPI__AS_IT_LIES;
   if (pack == GEMMEPI__AS_IT_LIES)
