@@ -131,7 +131,7 @@ typedef struct world {
     int count, b_rows;                                    /* b_rows: b is transposed */
     int adds_c;                                           /* v is 3/4 of the product, less 2 C */
     uint64_t flags;
-    int is_fp8;        /* 2: with FAST_ACCUMULATION */
+    int is_fp8; /* 2: with FAST_ACCUMULATION */
     double number;
     rng random;
 } world;

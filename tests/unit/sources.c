@@ -28,7 +28,7 @@ static const char *const families[][MAX_INCLUDED] = {
     {"groups.cu", "types.cuh", "params.h"},
     {"maps_sm90.cu", "types.cuh", "params.h"},
     {"group_sums.cu", "types.cuh", "params.h"},
-                                                     {"gemm_small.cu", EPILOGUE},
+    {"gemm_small.cu", EPILOGUE},
     {"gemm_weights.cu", EPILOGUE},
     {"elementwise.cu", OPERATIONS},
     {"sum.cu", OPERATIONS},
