@@ -241,7 +241,7 @@ static element finish(element sums, int i, int j) {
 
 static void check_element(const view *d, const view *aux, const element *e, int i, int j) {
     const oracle_problem *p = &here.p;
-    expected want = oracle_d(p, e, 0);
+    expected want = oracle_d(p, e, 0, i, j);
     int mask = p->activation == GEMMEPI_RELU;
     if (!oracle_accepts(d->dtype, view_get(d, 0, i, j), want))
         complain("d", i, j, view_get(d, 0, i, j), want);
