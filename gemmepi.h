@@ -10434,15 +10434,6 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
   return status;
 }
 
-/* The product of one group alone: of `first` positions on, as many as there are. */
-static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
-  gemmepi__problem one = *problem;
-  one.batch = 1;
-  memset(&one.grouping, 0, sizeof one.grouping);
-  *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
-  return one;
-}
-
 /* >>arguments */
 
 /* What a run reads beside operands; NULL: it has none. */
@@ -16744,6 +16735,15 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
     gemmepi__host_sum_operand(problem, arguments);
 }
 /* Grouped products in plain C: a product of each group, or of each row where rows come from or go to anywhere. */
+
+/* The product of one group alone, of so many positions. */
+static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
+  gemmepi__problem one = *problem;
+  one.batch = 1;
+  memset(&one.grouping, 0, sizeof one.grouping);
+  *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
+  return one;
+}
 
 /* >>what the device would check */
 
@@ -23477,7 +23477,7 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
         ? "BATCH_INVARIANT: the kernel for weights in I8 divides k among more warps or fewer"
         : gemmepi__extents_rule(problem);
   if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-    return "a and b are not both BF16, both F16 or both F32, nor both of fp8, nor b weights in I8 and a BF16 or F16";
+    return "a and b are not both BF16, both F16, both F32 or both of fp8, nor b weights in I8 and a BF16 or F16";
   return gemmepi__extents_rule(problem);
 }
 

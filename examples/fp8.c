@@ -158,7 +158,7 @@ static double learn(const digits *all, int is_fp8, double losses[EPOCHS]) {
         for (int first = 0; first + BATCH <= all->known; first += BATCH)
             read_rows(&net, x, labels, answers, first, BATCH, 0.3 * (EPOCHS - epoch) / EPOCHS);
         check(gemmepi_download(context, &loss, net.loss, sizeof loss, NULL));
-        losses[epoch] = loss / (all->known / BATCH * BATCH);
+        losses[epoch] = loss / (float)(all->known / BATCH * BATCH);
     }
     for (int first = MOST - all->unknown; first < MOST; first += BATCH)
         read_rows(&net, x, labels, answers, first, MOST - first < BATCH ? MOST - first : BATCH, 0);

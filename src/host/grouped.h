@@ -5,6 +5,15 @@
 #include "../problem/grouped.h"
 #include "product.h"
 
+/* The product of one group alone, of so many positions. */
+static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
+    gemmepi__problem one = *problem;
+    one.batch = 1;
+    memset(&one.grouping, 0, sizeof one.grouping);
+    *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
+    return one;
+}
+
 /* >>what the device would check */
 
 static gemmepi_status gemmepi__host_check_ends(const gemmepi__problem *problem, const int32_t *ends) {

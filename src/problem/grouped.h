@@ -292,15 +292,6 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
     return status;
 }
 
-/* The product of one group alone: of `first` positions on, as many as there are. */
-static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
-    gemmepi__problem one = *problem;
-    one.batch = 1;
-    memset(&one.grouping, 0, sizeof one.grouping);
-    *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
-    return one;
-}
-
 /* >>arguments */
 
 /* What a run reads beside operands; NULL: it has none. */

@@ -70,7 +70,7 @@ static const char *gemmepi__engines_rule(const gemmepi_context *context, const g
                    : gemmepi__extents_rule(problem);
     if (a->dtype != b->dtype ||
         (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && a->dtype != GEMMEPI_F32))
-        return "a and b are not both BF16, both F16 or both F32, nor both of fp8, nor b weights in I8 and a BF16 or F16";
+        return "a and b are not both BF16, both F16, both F32 or both of fp8, nor b weights in I8 and a BF16 or F16";
     return gemmepi__extents_rule(problem);
 }
 
