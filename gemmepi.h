@@ -23348,8 +23348,12 @@ static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemme
     return "a and b are not both E4M3 or E5M2";
   if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
     return "wgmma takes fp8 only where the elements along k lie side by side";
-  if (problem->found_scale)
-    return "beside operands of fp8 it finds no scales of d";
+  if (problem->found_scale && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD))
+    return "beside sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
+  if (problem->found_scale && gemmepi__halves_in(problem) > 1 && !gemmepi__promotes(problem))
+    return "with FAST_ACCUMULATION, beside a gate, registers are too few for a vector whose scale is found";
+  if (gemmepi__sm90_found_rule(context, problem))
+    return gemmepi__sm90_found_rule(context, problem);
   return gemmepi__loads_rule(problem);
 }
 

@@ -817,12 +817,23 @@ static void list_fp8(void) {
         {x, x, GEMMEPI_F32, GEMMEPI_SILU | back, one, one, 1},
         {x, x, half, gate | back, one, one, 1},
         {x, x, half, gate | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BIAS, one, one, 1}};
+    const fp8_row with_found[] = {{x, x, x, gate, vector, block, 0},
+                                  {x, x, y, gate | GEMMEPI_BIAS, one, one, 0},
+                                  {x, y, x, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, vector, vector, 0},
+                                  {y, x, x, GEMMEPI_SILU, block, block, 0},
+                                  {x, x, x, GEMMEPI_NONE, outer, outer, 0},
+                                  {x, x, y, GEMMEPI_TANH | GEMMEPI_BIAS, one, one, 1}};
     int i, shape, shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
     few_archs = 1;
     for (i = 0; i < (int)GEMMEPI__COUNT(rows); i++)
         for (shape = 0; shape < shapes; shape++)
             if (takes_all || (i + shape) % 3 == 0)
                 add_fp8(&rows[i], shape, (i + shape / 3) % 4 == 3, (i + shape) % 2);
+    found_mode = GEMMEPI_SCALE_VECTOR_128;
+    for (i = 0; i < (int)GEMMEPI__COUNT(with_found); i++)
+        for (shape = 0; shape < shapes; shape++)
+            add_fp8(&with_found[i], shape, (i + shape) % 3 == 2, (i + shape) % 2);
+    found_mode = GEMMEPI_SCALE_NONE;
 }
 
 /* Nothing where the shape does not take it. unit: bytes at whose multiples lines of operands begin; those of results at odd elements

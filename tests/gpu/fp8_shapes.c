@@ -23,6 +23,7 @@ typedef struct kernel {
 } kernel;
 
 #define SAME    GEMMEPI_DTYPE_DEFAULT
+#define FOUND   ((gemmepi_dtype)100) /* E4M3 with scales that are found, of a row's 128 columns each */
 #define X       GEMMEPI_E4M3
 #define Y       GEMMEPI_E5M2
 #define FORWARD (GEMMEPI_BIAS | GEMMEPI_AUX)
@@ -61,6 +62,9 @@ static const kernel kernels[] = {
     {X, X, GEMMEPI_BF16, GEMMEPI_GELU_TANH | BACK, ONE, ONE, 1, 0, 2, 16, 16},
     {Y, Y, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED | BACK, ONE, ONE, 1, 0, 0, 16, 16},
     {X, X, GEMMEPI_BF16, GEMMEPI_NONE, VECTOR, BLOCK, 1, 0, 2, 16, 16},
+    {X, X, FOUND, GEMMEPI_SILU | GEMMEPI_GATED, VECTOR, BLOCK, 0, 0, 2, 16, 16},
+    {X, Y, FOUND, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, ONE, OUTER, 0, 0, 2, 1, 16},
+    {Y, X, FOUND, GEMMEPI_NONE, ONE, ONE, 1, 0, 2, 16, 16},
 };
 
 /* >>plans of one shape */
@@ -141,7 +145,7 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
     desc->d.ld = draw_line(r, problem_extents(p, T_D).columns, k->unit);
     if (has_aux(k) && !problem_has_mask(p))
         desc->aux.ld = draw_line(r, problem_extents(p, T_AUX).columns, k->unit);
-    desc->batch = rng_one_in(r, 3) ? 3 : 1;
+    desc->batch = rng_one_in(r, 3) && k->d != FOUND ? 3 : 1;
     if (desc->batch == 1)
         return;
     desc->a.batch_stride = desc->a.ld * (desc->a.transposed ? desc->k : desc->m) + k->line;
@@ -174,7 +178,11 @@ static problem draw(const kernel *k, uint64_t seed, int parts) {
     else if (p.desc.n % 8 == 0)
         p.desc.n++;
     problem_make_even(&p);
-    if (k->d == SAME) {
+    if (k->d == FOUND) {
+        p.desc.d.dtype = GEMMEPI_E4M3;
+        p.desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+        p.desc.flags |= GEMMEPI_FIND_SCALE_D;
+    } else if (k->d == SAME) {
         p.desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
         p.desc.flags |= GEMMEPI_AMAX_D;
     }
