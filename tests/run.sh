@@ -132,7 +132,7 @@ list() {
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
-        */fuzz | products/composed | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
             echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$every $program $options"
@@ -168,7 +168,7 @@ if ! command -v python3 >/dev/null 2>&1; then
 fi
 list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
-longest='compile windows gpu/fused linear/grid gpu/pytorch docs gpu/formula products/formula linear/formula
+longest='compile windows gpu/fused gpu/fp8_shapes linear/grid products/found_scales gpu/pytorch docs products/grouped gpu/weights gpu/formula products/formula linear/formula
 products/grid_edges products/bad_input programs products/grid
 unit/library_calls unit/activations linear/ elementwise/grid'
 awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
