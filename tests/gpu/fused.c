@@ -382,28 +382,6 @@ static void gradients_hold_wherever_aux_lies(void) {
     CHECK(runs >= 32 && looked == runs, "%d runs, of which TMA loads aux in %d", runs, looked);
 }
 
-/* With AUX and much of k the stages take the room of the second buffer. */
-static void six_stages_leave_one_buffer(void) {
-    static const gemmepi_epilogue epilogues[] = {GEMMEPI_SILU | FORWARD, GEMMEPI_RELU | GEMMEPI_BIAS,
-                                                 GEMMEPI_GELU_TANH | BACKWARD,
-                                                 GEMMEPI_SILU | GEMMEPI_GATED | FORWARD};
-    int which, e, many = 0;
-    for (which = 0; which < FUSED_CUTS; which++)
-        for (e = 0; e < (int)GEMMEPI__COUNT(epilogues); e++) {
-            cut c = cut_at(which);
-            problem p = problem_plain(GEMMEPI_BF16, 520, 528, 2056, epilogues[e]);
-            gemmepi_plan *plan = plan_as(&p.desc, &c, 1, 4);
-            run r;
-            if (!plan)
-                continue;
-            many += built_of(plan)->sm90.stages >= 6 && built_of(plan)->sm90.buffers == 1;
-            CHECK(problem_holds_run(here, &p, plan, &r), "shape %d, epilogue %d", which, e);
-            run_free(&r);
-            gemmepi_plan_destroy(plan);
-        }
-    CHECK(many > 0, "none has six stages and one buffer");
-}
-
 /* One row of fewer than eight columns: parts of k lie as close as they ever do. */
 static void narrow_rows_of_parts_are_within_the_bound(void) {
     static const gemmepi_dtype dtypes[] = {GEMMEPI_BF16, GEMMEPI_F32};
@@ -505,8 +483,8 @@ static void large_products_are_exact(void) {
 /* Products that each read the result before, without a wait between them, so that launches overlap, and sum an operand where
    the shape does; then those that leave BGRAD's sums of columns, of three tiles a block. */
 static void a_thousand_repetitions_have_the_same_bits(void) {
-    enum { EXTENT = 1032, CHAIN = 4 }; /* k enough for eight parts */
-    static const int summing[] = {0, 1, 2, 3};
+    enum { EXTENT = 1032, CHAIN = 4 };      /* k enough for eight parts */
+    static const int summing[] = {0, 1, 2}; /* of shapes, those of 128 and 256 columns */
     int which;
     for (which = 0; which < CUTS + (int)GEMMEPI__COUNT(summing); which++) {
         int sums_columns = which >= CUTS;
@@ -580,10 +558,10 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
     }
 }
 
-/* Both halves of a gate's gradients take the place of their aux, whose next box is already asked for. */
+/* Both halves of a gate's gradients, while the aux of the next box is already asked for. */
 static void a_gates_gradients_have_the_same_bits_each_time(void) {
     enum { M = 1032, N = 1040, K = 520, A = M * K, B = K * N, AUX = 2 * M * N, SUMS = 2 * N };
-    static const int cuts[] = {0, 1, 2, 3};
+    static const int cuts[] = {0, 1}; /* wide tiles have too few stages beside such boxes */
     static uint16_t numbers[A + B + AUX], first[AUX], again[AUX];
     static float first_sums[SUMS], sums[SUMS];
     void *memory, *d, *sums_memory;
@@ -662,8 +640,6 @@ int main(int argc, char **argv) {
         RUN(special_values_stay_in_their_rows_and_columns);
     if (only < 0)
         RUN(gradients_hold_wherever_aux_lies);
-    if (only < 0)
-        RUN(six_stages_leave_one_buffer);
     if (only < 0)
         RUN(narrow_rows_of_parts_are_within_the_bound);
     if (only < 0)
