@@ -148,10 +148,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
     int count = parts[p.groups];
     for (int i = (int)threadIdx.x; i < count; i += THREADS) {
         int group = last_at_most(parts, p.groups, i), from = starts[group] + (i - parts[group]) * p.tile;
-        bool is_last = group + 1 == p.groups;
-        int end = is_last ? positions : starts[group + 1], last = parts[group + 1];
-        gemmepi__group_part one = {group,        from, p.tile && end - from > p.tile ? from + p.tile : end,
-                                   parts[group], last - parts[group], 0};
+        int end = group + 1 < p.groups ? starts[group + 1] : positions;
+        gemmepi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, 0};
         p.parts[i] = one;
     }
 }

@@ -61,8 +61,8 @@ typedef struct gemmepi__formula_place {
 
 /* groups.cu: a part of a group, as a kernel takes it: of rows as many as a tile has, or all of k. */
 typedef struct gemmepi__group_part {
-    int group, first, end;    /* first, end: positions */
-    int first_part, parts, _; /* the group's first part, and how many it has */
+    int group, first, end; /* positions */
+    int unused;
 } gemmepi__group_part;
 
 /* What kernels have of groups. Those of no grouped product have no such parameters. */

@@ -116,7 +116,7 @@ constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI
 // sums of columns for extra operands; and for an exact activation whose results of 32 bits are copied in words.
 constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS == 1 || GEMMEPI_EXTRAS ||
                                        (ACTIVATION == ELU && COMPILER >= 1300)
-                                 : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && ACTIVATION == ELU) ||
+                                 : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && ACTIVATION == ELU) || (GROUPED && WRITES_AUX && BOX_GROUPS == 1) ||
                                        BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && GEMMEPI_COPIED));
 static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !HAS_BGRAD && HALVES_OUT == 1), "a tile has whole vectors, of one half");

@@ -52,28 +52,34 @@ __device__ inline u32 first_tile() {
     return block / CLUSTER;
 }
 
-// The block's tile of its cluster's t-th: columns of tiles within bands of rows, so that what is under way at a time reads few rows
-// of A and few columns of B.
-__device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
-#if GEMMEPI_GROUPED == 1 // bands are of one group, whose B its rows share
-    const gemmepi__group_part any = p.groups.parts[t / p.cluster_columns];
-    u32 rows = (u32)any.parts, rest = t - (u32)any.first_part * p.cluster_columns;
+// Of a cluster's t-th tile: columns of tiles within bands of rows, so that what is under way at a time reads few rows of A and few
+// columns of B. Groups of rows are rows one after another, which bands do not tell apart.
+struct Tile_place {
+    u32 item, row, column;
+};
+__device__ inline Tile_place place_of_tile(const gemmepi__sm90_params &p, u32 t) {
+#if GEMMEPI_GROUPED == 1
+    u32 rows = (u32)*p.groups.count, item = 0, rest = t;
 #else
     u32 rows = p.cluster_rows, of_item = rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
 #endif
     u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
     u32 height = rows - first < p.band ? rows - first : p.band, within = rest - band * of_band;
     u32 column = within / height, row = first + within - column * height;
+    return {item, row, column};
+}
+
+// The block's tile of them.
+__device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
+    Tile_place at = place_of_tile(p, t);
     u32 place = PARTS > 1 ? 0 : rank;
-#if GEMMEPI_GROUPED == 2
-    const gemmepi__group_part of_k = p.groups.parts[item];
-    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item, of_k.first, of_k.end};
-#elif GEMMEPI_GROUPED == 1
-    static_assert(CLUSTER_M == 1 && PARTS == 1, "a cluster's tiles have the same rows");
-    const gemmepi__group_part part = p.groups.parts[any.first_part + row];
-    return {(int)row, (int)(column * CLUSTER_N + place), (u32)part.group, part.first, part.end};
+    int row = (int)(at.row * CLUSTER_M + place % CLUSTER_M), column = (int)(at.column * CLUSTER_N + place / CLUSTER_M);
+#if GEMMEPI_GROUPED
+    static_assert((CLUSTER_M == 1 || GEMMEPI_GROUPED == 2) && PARTS == 1, "a cluster's tiles have the same rows");
+    const gemmepi__group_part part = p.groups.parts[GEMMEPI_GROUPED == 1 ? at.row : at.item];
+    return {row, column, (u32)part.group, part.first, part.end};
 #else
-    return {(int)(row * CLUSTER_M + place % CLUSTER_M), (int)(column * CLUSTER_N + place / CLUSTER_M), item};
+    return {row, column, at.item};
 #endif
 }
 
@@ -86,7 +92,7 @@ __device__ inline Tile nth_tile(const gemmepi__sm90_params &p, const Work &work,
 __device__ inline void look_ahead(const gemmepi__sm90_params &p, u32 t, u32 tiles) {
 #if GEMMEPI_GROUPED == 1
     if (t < tiles)
-        asm volatile("prefetch.global.L1 [%0];" ::"l"(p.groups.parts + t / p.cluster_columns));
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(p.groups.parts + place_of_tile(p, t).row));
 #endif
 }
 
