@@ -563,8 +563,8 @@ typedef enum gemmepi_grouping {
    - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
      epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
-   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula
-   and no BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
+   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula,
+   no BATCH_INVARIANT and no FIND_SCALE_D. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
    does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
@@ -10205,8 +10205,9 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
       "those are summed that are stored [k, %s]", product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
       product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b", product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
-  if (product->flags & GEMMEPI_BATCH_INVARIANT)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+  if (product->flags & (GEMMEPI_BATCH_INVARIANT | GEMMEPI_FIND_SCALE_D))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has %s, which grouped products do not take",
+      product->flags & GEMMEPI_BATCH_INVARIANT ? "BATCH_INVARIANT" : "FIND_SCALE_D");
   return GEMMEPI_OK;
 }
 

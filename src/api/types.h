@@ -442,8 +442,8 @@ typedef enum gemmepi_grouping {
    - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
      epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
-   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula
-   and no BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
+   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula,
+   no BATCH_INVARIANT and no FIND_SCALE_D. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
    does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;

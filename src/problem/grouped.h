@@ -46,9 +46,10 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
                              product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
                              product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
                              product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
-    if (product->flags & GEMMEPI_BATCH_INVARIANT)
+    if (product->flags & (GEMMEPI_BATCH_INVARIANT | GEMMEPI_FIND_SCALE_D))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+                             "desc.product.flags has %s, which grouped products do not take",
+                             product->flags & GEMMEPI_BATCH_INVARIANT ? "BATCH_INVARIANT" : "FIND_SCALE_D");
     return GEMMEPI_OK;
 }
 

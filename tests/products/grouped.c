@@ -566,6 +566,7 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
     REFUSED(product->epilogue = GEMMEPI_BGRAD_B, "BGRAD");
     REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->epilogue = GEMMEPI_BGRAD_A), "stored [k, m]");
     REFUSED(product->flags = GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT");
+    REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D");
     REFUSED(desc.gather_a = -1, "desc.gather_a is -1");
     REFUSED(desc.gather_b = 8, "desc.gather_b is 8 with GROUPS_OF_ROWS");
     REFUSED((desc.gather_a = 8, product->a.transposed = 1), "desc.product.a.transposed is 1");
