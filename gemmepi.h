@@ -22299,9 +22299,14 @@ static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_p
 }
 /* The kernels of our own that have the epilogue inside. To add one: its file, and its row here. */
 
-/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel (sm90_fp8.h has that of fp8). It sums operands for bias_grad as
- they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one for each
- item, which another launch adds up. */
+/* The engine for Hopper: product and epilogue of 16-bit or TF32 operands in one kernel (sm90_fp8.h has that of fp8). It sums operands for
+ bias_grad as they pass; of results it leaves a line of sums for each tile's rows, and where a batch shares the sums of an operand one
+ for each item, which another launch adds up. */
+
+/* The choice of a shape of the kernel for Hopper: which ones take a problem, and what each takes by estimate. */
+
+/* How the kernel for Hopper cuts a product up: its shapes, what keeps a problem from it, the boxes that TMA moves, and what shared memory
+ holds. */
 
 /* What the kernels of our own that have the epilogue inside have in common: each is a row of such functions, at its file's end. */
 
@@ -22353,8 +22358,6 @@ typedef struct gemmepi__engine {
   gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem, const void *built,
     const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream);
 } gemmepi__engine;
-
-#include <math.h>
 
 #define GEMMEPI__SM90_THREADS 384 /* gemm_sm90.cu */
 #define GEMMEPI__SM90_LINE    128 /* bytes of k of a stage */
@@ -22703,7 +22706,7 @@ static void gemmepi__share_memory(const gemmepi__problem *problem, gemmepi__sm90
   }
 }
 
-/* >>the choice of a shape */
+#include <math.h>
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
 static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
