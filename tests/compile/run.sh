@@ -549,10 +549,11 @@ options_of() { # COMPILER STANDARD
     attempt "$1 -std=$2: layers need element-wise operations" needs_no_layers "$1" "$2"
 }
 
-# An optimiser follows values through static functions, and warns of more than it does otherwise. In one standard of each language.
+# An optimiser follows values through static functions, and warns of more than it does otherwise. In one standard of each language; at -O2
+# all is compiled anyway.
 optimised() { # COMPILER STANDARD
     [ -n "$brief" ] && return
-    for options in -O2 -O3 -Os; do
+    for options in -O3 -Os; do
         attempt "$1 -std=$2: GEMMEPI_STATIC $options, receivers that have no value" \
             runs_static "$1" "$2" "$options" receivers.c
     done
