@@ -14876,7 +14876,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "static_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n\nconstexpr bool FACTOR_A=GEMMEPI_SCALE_A==SCALE_OUTER,FACTOR_B=GEMMEPI_SCALE_B==SCALE_OUTER,HAS_FACTORS=FACTOR_A||FACTOR_B;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B||(PROMOTES&&HAS_FACTORS);\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
 "constexpr int A_SCALES=VARIES_A||(PROMOTES&&FACTOR_A)?TILE_M:0;\nconstexpr int B_SCALES=VARIES_B||(PROMOTES&&FACTOR_B)?IS_UNIFORM?TILE_N/64:TILE_N:0;\nconstexpr int LANE_SCALES=(TILE_N>128?128:TILE_N)/4+4;\nconstexpr int B_PLACES=IS_UNIFORM?B_SCALES:(B_SCALES+127)/128*4*LANE_SCALES;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_PLACES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n"
 "constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\n",
-"constexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&ACTIVATION==ELU)||(GROUPED&&WRITES_AUX&&BOX_GROUPS==1)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&GEMMEPI_COPIED));\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !HAS_BGRAD&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n"
+"constexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_ROLLS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||(GROUPED&&WRITES_AUX&&BOX_GROUPS==1)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\nGEMMEPI_EXACT);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !HAS_BGRAD&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n"
 "!SUMMED&& !HAS_SCALES&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
@@ -22721,6 +22721,12 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
   return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
+/* All of a box is loaded then, also what lies beyond the end: the gradient of a gate of ELU spills two to eight registers else. */
+static int gemmepi__lacks_registers_for_tails(const gemmepi__problem *problem, int applied) {
+  const uint64_t all = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD;
+  return !applied && (problem->epilogue & all) == all;
+}
+
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied, gemmepi__sm90 *sm90) {
   sm90->shape = *shape;
@@ -22731,7 +22737,8 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
   sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
   sm90->loaded = gemmepi__sm90_loaded(problem);
   sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
-  sm90->tails = gemmepi__sm90_tails(problem, shape);
+  sm90->tails =
+    gemmepi__sm90_tails(problem, shape) && !gemmepi__lacks_registers_for_tails(problem, applied);
   if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !gemmepi__has_groups_of_rows(problem))
     sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
   if (sm90->tails && problem->views[GEMMEPI__B].transposed)

@@ -20,6 +20,12 @@ static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmep
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
+/* All of a box is loaded then, also what lies beyond the end: the gradient of a gate of ELU spills two to eight registers else. */
+static int gemmepi__lacks_registers_for_tails(const gemmepi__problem *problem, int applied) {
+    const uint64_t all = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD;
+    return !applied && (problem->epilogue & all) == all;
+}
+
 /* The shape, and what shared memory holds. */
 static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
                             gemmepi__sm90 *sm90) {
@@ -31,7 +37,8 @@ static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90
     sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
     sm90->loaded = gemmepi__sm90_loaded(problem);
     sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
-    sm90->tails = gemmepi__sm90_tails(problem, shape);
+    sm90->tails =
+        gemmepi__sm90_tails(problem, shape) && !gemmepi__lacks_registers_for_tails(problem, applied);
     if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !gemmepi__has_groups_of_rows(problem))
         sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
     if (sm90->tails && problem->views[GEMMEPI__B].transposed)
