@@ -1036,13 +1036,13 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     add(cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
 
-/* Every shape with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
+/* Every other shape (--all: every one) with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
 static void list_weights(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     int shape, shapes = (int)GEMMEPI__COUNT(gemmepi__weights_shapes);
     uint32_t nth;
     few_archs = 1;
-    for (shape = 0; shape < shapes; shape++) {
+    for (shape = 0; shape < shapes; shape += takes_all ? 1 : 2) {
         gemmepi_dtype a = shape % 2 ? GEMMEPI_BF16 : GEMMEPI_F16, b = shape % 2 ? GEMMEPI_F16 : GEMMEPI_BF16;
         add_weights(a, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_OUTER, GEMMEPI_SILU | GEMMEPI_BIAS, shape, 1);
         add_weights(b, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_NONE, shape, 1);
@@ -1328,7 +1328,6 @@ static void list_found(void) {
             if ((i + (int)nth) % 5 == 0)
                 add_pass(GEMMEPI_F32, nth % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2, epilogue, i & 1, 1);
         }
-    few_archs = 0;
     for (i = 0; i < 12; i++) {
         char prologue[256], name[64];
         gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
@@ -1345,6 +1344,7 @@ static void list_found(void) {
         add(&found_scales, name, prologue);
     }
     found_mode = GEMMEPI_SCALE_NONE;
+    few_archs = 0;
 }
 
 /* >>formulas */
