@@ -334,8 +334,8 @@ static void special_values_stay_in_their_rows_and_columns(void) {
         }
 }
 
-/* The Hopper kernel differentiates in fewer instructions where all aux of 16 rows and 64 columns allow it. Here a third of
-   them have none that does not, each other one holds one number that lies at the end or beyond, times gradients small and large. */
+/* Derivatives of aux at the ends of their ranges and beyond, one here and there in boxes of 16 rows and 64 columns, times gradients small
+   and large. */
 static void gradients_hold_wherever_aux_lies(void) {
     enum { M = 200, N = 208, K = 8 };
     static const gemmepi_epilogue activations[] = {GEMMEPI_SILU, GEMMEPI_GELU_TANH, GEMMEPI_QUICK_GELU,
