@@ -97,7 +97,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/pytorch* | compile* | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/pytorch* | products/formula_drawn* | compile* | windows) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -143,6 +143,7 @@ list() {
         for name in pytorch pytorch_elementwise pytorch_linear; do
             echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-$problems}"
         done
+        scripts products/formula_drawn 6 "python3 tests/products/formula_drawn.py --count $((problems / 2 + 20)) --gradients $((problems / 2 + 20))"
     fi
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
@@ -163,8 +164,8 @@ for program in "$@"; do
     fi
 done
 if ! command -v python3 >/dev/null 2>&1; then
-    echo 'skip gpu/pytorch, gpu/pytorch_elementwise and gpu/pytorch_linear: there is no python3' >"$results/python.output"
-    skipped=$((skipped + 3))
+    echo 'skip gpu/pytorch, gpu/pytorch_elementwise, gpu/pytorch_linear and products/formula_drawn: there is no python3' >"$results/python.output"
+    skipped=$((skipped + 4))
 fi
 list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.

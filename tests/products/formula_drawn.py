@@ -1,0 +1,1115 @@
+#!/usr/bin/env python3
+"""Formulas drawn at random, run as epilogues of products, against an interpreter of the language written for this file alone.
+
+    python3 tests/products/formula_drawn.py [--count 40] [--first 0] [--seed 1] [--host] [--gradients 40] [--verbose]
+
+It needs no package. A formula is made of the grammar of docs/formulas.md, with operands of every kind and type, outputs and reductions.
+The interpreter here reads its text and computes each element in double, with a bound of what may be off: the bound of the product
+(docs/numerics.md), moved through each step, and each step's rounding. An element that is not within its bound is a failure, and so is
+a refusal, as all that is drawn is meant to be accepted.
+
+Gradients: the text that gemmepi_derive writes is read by the same interpreter and held to central differences of the formula.
+
+A formula's index and the seed make it. On the first GPU, or on the host with --host, with GEMMEPI_TEST_DEVICE=host and where there is none.
+"""
+import argparse
+import bisect
+import ctypes
+import math
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# >>the C interface
+
+c_int, c_i64, c_size, c_pointer, c_text = ctypes.c_int, ctypes.c_int64, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
+
+
+def mirror(name, *fields):
+    return type(name, (ctypes.Structure,), {"_fields_": [(f, t) for t, names in fields for f in names.split()]})
+
+
+Scale = mirror("gemmepi_scale", (c_int, "mode"), (c_i64, "batch_stride"))
+Matrix = mirror("gemmepi_matrix", (c_int, "dtype transposed"), (c_i64, "ld batch_stride"), (Scale, "scale"))
+Vector = mirror("gemmepi_vector", (c_int, "dtype"), (c_i64, "batch_stride"))
+Desc = mirror("gemmepi_matmul_desc", (c_i64, "m n k batch"), (c_int, "order compute"), (ctypes.c_uint64, "epilogue flags"),
+              (c_int, "has_parameter"), (ctypes.c_double, "activation_parameter"), (Matrix, "a b c d aux residual"),
+              (Vector, "bias bias_grad"), (c_int, "amax_history"), (c_size, "alignment"), (c_text, "formula"), (c_pointer, "operands"),
+              (c_int, "operand_count"), (c_text, "formula_value formula_result"))
+Args = mirror("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad residual"),
+              (c_pointer, "scale_a scale_b scale_c scale_d scale_aux scale_residual amax_d amax_aux found_scale_d amax_history"),
+              (c_pointer, "alpha beta workspace"), (c_size, "workspace_size"), (c_pointer, "operands operand_scales operand_amax"))
+Operand = mirror("gemmepi_operand", (c_text, "name"), (c_int, "kind width dtype output accumulate"),
+                 (c_i64, "ld batch_stride row_period column_period"), (Scale, "scale"), (c_int, "amax"), (c_pointer, "tensor"))
+Derive = mirror("gemmepi_derive_desc", (c_text, "formula"), (c_pointer, "operands"), (c_int, "operand_count"), (c_text, "value wrt saved"))
+MIRRORS = [Scale, Matrix, Vector, Desc, Args, Operand, Derive]
+
+F32, F64, F16, BF16, E4M3, E5M2, I8, I32, I64 = range(1, 10)
+NUMBER, SCALAR, PER_ROW, PER_COLUMN, FULL = range(1, 6)
+KIND_NAMES = ["", "number", "scalar", "per row", "per column", "full"]
+DTYPE_NAMES = ["", "F32", "F64", "F16", "BF16", "E4M3", "E5M2", "I8", "I32", "I64"]
+HOST_DEVICE, ROW_MAJOR, COLUMN_MAJOR = -1, 0, 1
+
+
+def check_mirrors(folder):
+    """Compares the mirrors with what the C compiler makes of gemmepi.h."""
+    ours, prints = [], []
+    for each in MIRRORS:
+        ours.append("%s %d" % (each.__name__, ctypes.sizeof(each)))
+        prints.append('printf("%s %%d\\n", (int)sizeof(%s));' % ((each.__name__,) * 2))
+        for field, _ in each._fields_:
+            ours.append("%s %d" % (field, getattr(each, field).offset))
+            prints.append('printf("%s %%d\\n", (int)offsetof(%s, %s));' % (field, each.__name__, field))
+    source, program = os.path.join(folder, "layout.c"), os.path.join(folder, "layout")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('#include <stdio.h>\n#include "gemmepi.h"\nint main(void) {\n%s\nreturn 0;\n}\n' % "\n".join(prints))
+    subprocess.run(["cc", "-I", ROOT, "-o", program, source], check=True)
+    theirs = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
+    if ours != theirs:
+        sys.exit("a mirror is wrong: " + ", ".join("%s here, %s in C" % pair for pair in zip(ours, theirs) if pair[0] != pair[1]))
+
+
+class Library:
+    """gemmepi, and memory that it takes: of the host, or of the first GPU, through the driver."""
+
+    def __init__(self, folder, on_host):
+        path = os.path.join(folder, "gemmepi.so")
+        with open(os.path.join(folder, "gemmepi.c"), "w", encoding="utf-8") as file:
+            file.write('#define GEMMEPI_IMPLEMENTATION\n#include "gemmepi.h"\n')
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-I", ROOT, file.name, "-o", path, "-lm", "-ldl", "-lpthread"], check=True)
+        self.c, self.context = ctypes.CDLL(path), c_pointer()
+        for name in ["upload", "download"]:
+            getattr(self.c, "gemmepi_" + name).argtypes = [c_pointer, c_pointer, c_pointer, c_size, c_pointer]
+        self.c.gemmepi_last_error.restype, self.c.gemmepi_derive.restype = c_text, c_size
+        self.c.gemmepi_matmul.argtypes = [c_pointer, ctypes.POINTER(Desc), ctypes.POINTER(Args), c_pointer]
+        self.c.gemmepi_derive.argtypes = [ctypes.POINTER(Derive), c_pointer, c_size]
+        self.driver = None if on_host else self.open_driver()
+        self.on_host = self.driver is None
+        config = (ctypes.c_int * 128)()  # zeros but for the device, which comes first
+        config[0] = HOST_DEVICE if self.on_host else 1  # GEMMEPI_DEVICE(0)
+        self.check(self.c.gemmepi_create(ctypes.byref(config), ctypes.byref(self.context)))
+
+    @staticmethod
+    def open_driver():
+        """CUDA's, with the primary context of its first device current, or None"""
+        context, device = c_pointer(), c_int()
+        try:
+            driver = ctypes.CDLL("libcuda.so.1")
+        except OSError:
+            return None
+        if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0) or \
+                driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) or driver.cuCtxSetCurrent(context):
+            return None
+        return driver
+
+    def error(self):
+        return self.c.gemmepi_last_error().decode()
+
+    def check(self, status):
+        if status:
+            raise RuntimeError(self.error())
+
+    def derive(self, desc):
+        text = ctypes.create_string_buffer(1 << 16)
+        if not self.c.gemmepi_derive(ctypes.byref(desc), text, len(text)):
+            raise RuntimeError(self.error())
+        return text.value.decode()
+
+
+class Arena:
+    """Buffers of one run: theirs on the host, and where the library sees them."""
+
+    def __init__(self, library):
+        self.library, self.buffers = library, []
+
+    def put(self, data):
+        host = ctypes.create_string_buffer(bytes(data), max(len(data), 1))
+        place = c_pointer(ctypes.addressof(host))
+        if not self.library.on_host:
+            if self.library.driver.cuMemAlloc_v2(ctypes.byref(place), c_size(len(host))):
+                raise RuntimeError("out of device memory")
+            self.library.check(self.library.c.gemmepi_upload(self.library.context, place, host, len(host), None))
+        self.buffers.append((host, place))
+        return len(self.buffers) - 1
+
+    def place(self, number):
+        return self.buffers[number][1].value
+
+    def get(self, number):
+        host, place = self.buffers[number]
+        if not self.library.on_host:
+            self.library.check(self.library.c.gemmepi_download(self.library.context, host, place, len(host), None))
+        return host.raw
+
+    def free(self):
+        if not self.library.on_host:
+            for _, place in self.buffers:
+                self.library.driver.cuMemFree_v2(place)
+
+
+# >>types
+
+SIZES = {F32: 4, F64: 8, F16: 2, BF16: 2, E4M3: 1, E5M2: 1, I8: 1, I32: 4, I64: 8}
+CODES = {F32: "f", F64: "d", F16: "e", I8: "b", I32: "i", I64: "q"}
+UNITS = {F32: 2.0 ** -24, F64: 2.0 ** -53, F16: 2.0 ** -11, BF16: 2.0 ** -8, E4M3: 2.0 ** -4, E5M2: 2.0 ** -3}
+SMALLEST = {F32: 2.0 ** -149, F64: 5e-324, F16: 2.0 ** -24, BF16: 2.0 ** -133, E4M3: 2.0 ** -9, E5M2: 2.0 ** -16}
+LARGEST = {F32: 3.4028234663852886e38, F64: sys.float_info.max, F16: 65504.0, BF16: 3.3895313892515355e38, E4M3: 448.0, E5M2: 57344.0}
+
+
+def fp8_values(bits, bias, finite_only):
+    """of all 256 codes: with `bits` of mantissa; E4M3 has NaN at its largest magnitude alone"""
+    values = []
+    for code in range(256):
+        exponent, mantissa = (code & 127) >> bits, code & ((1 << bits) - 1)
+        size = (mantissa + (1 << bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - bits)
+        if finite_only and code & 127 == 127:
+            size = math.nan
+        if not finite_only and exponent == 31:
+            size = math.nan if mantissa else math.inf
+        values.append(-size if code & 128 else size)
+    return values
+
+
+FP8 = {E4M3: fp8_values(3, 7, True), E5M2: fp8_values(2, 15, False)}
+FP8_SORTED = {dtype: sorted((value, code) for code, value in enumerate(values) if math.isfinite(value) and code != 128)
+              for dtype, values in FP8.items()}
+
+
+def encode(dtype, x):
+    """the bytes of a number near x that the type has"""
+    if dtype == BF16:
+        word = struct.unpack("<I", struct.pack("<f", x))[0]
+        return struct.pack("<H", (word + 0x7fff + (word >> 16 & 1)) >> 16)
+    if dtype in FP8:
+        ordered = FP8_SORTED[dtype]
+        at = min(bisect.bisect(ordered, (x, 0)), len(ordered) - 1)
+        return bytes([min(ordered[max(at - 1, 0):at + 1], key=lambda pair: abs(pair[0] - x))[1]])
+    return struct.pack("<" + CODES[dtype], int(x) if dtype in (I8, I32, I64) else x)
+
+
+def decode(dtype, data, at):
+    """the number at element `at`"""
+    data = data[at * SIZES[dtype]:(at + 1) * SIZES[dtype]]
+    if dtype == BF16:
+        return struct.unpack("<f", b"\0\0" + data)[0]
+    return FP8[dtype][data[0]] if dtype in FP8 else struct.unpack("<" + CODES[dtype], data)[0]
+
+
+# >>the language: text to a list of (name, tree); a tree is a number, a name, or (operator or function, trees)
+
+TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\|\||&&|[<>=!]=|[-+*/<>!?:(),;=]))")
+LEVELS = [["||"], ["&&"], ["==", "!="], ["<", "<=", ">", ">="], ["+", "-"], ["*", "/"]]
+
+
+class Reader:
+    def __init__(self, text):
+        text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL).strip()
+        self.tokens, at = [], 0
+        while at < len(text):
+            found = TOKEN.match(text, at)
+            if not found:
+                raise ValueError("not of the language: " + text[at:])
+            self.tokens.append(found.groups())
+            at = found.end()
+
+    def peek(self):
+        return self.tokens[0][2] if self.tokens else None
+
+    def take(self, *symbols):
+        if self.tokens and self.tokens[0][2] in symbols:
+            return self.tokens.pop(0)[2]
+        return None
+
+    def statements(self):
+        result = []
+        while self.tokens:
+            name = self.tokens.pop(0)[1]
+            assert name and self.take("=")
+            result.append((name, self.expression()))
+            assert self.take(";") or not self.tokens
+        return result
+
+    def expression(self):
+        condition = self.level(0)
+        if not self.take("?"):
+            return condition
+        yes = self.expression()
+        assert self.take(":")
+        return ("?:", [condition, yes, self.expression()])
+
+    def level(self, depth):
+        if depth == len(LEVELS):
+            return self.unary()
+        left = self.level(depth + 1)
+        while self.peek() in LEVELS[depth]:
+            symbol = self.take(*LEVELS[depth])
+            left = (symbol, [left, self.level(depth + 1)])
+        return left
+
+    def unary(self):
+        symbol = self.take("-", "!", "(")
+        if symbol == "(":
+            inside = self.expression()
+            assert self.take(")")
+            return inside
+        if symbol:
+            return ("negative" if symbol == "-" else "!", [self.unary()])
+        number, name, _ = self.tokens.pop(0)
+        if number:
+            return float(number)
+        if not self.take("("):
+            return name
+        arguments = [self.expression()]
+        while self.take(","):
+            arguments.append(self.expression())
+        assert self.take(")")
+        return (name, arguments)
+
+
+def parse(text):
+    return Reader(text).statements()
+
+
+# >>functions of one number, in double
+
+def logistic(x):
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+
+
+def softplus(x):
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def normal(x):
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def density(x):
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def gelu_tanh_terms(x):
+    c = math.sqrt(2 / math.pi)
+    return logistic(2 * c * (x + 0.044715 * x ** 3)), c * (1 + 0.134145 * x * x)
+
+
+def d_gelu_tanh(x):
+    q, slope = gelu_tanh_terms(x)
+    return q + 2 * x * q * (1 - q) * slope
+
+
+def d_mish(x):
+    t = math.tanh(softplus(x))
+    return t + x * logistic(x) * (1 - t * t)
+
+
+def swish_slope(x, z):
+    return logistic(z) * (1 + z * logistic(-z))
+
+
+# value and derivative, the parameter that it has unless given, and bounds of the slopes of both
+ACTIVATIONS = {
+    "relu": (lambda x, p: x if x > 0 else 0.0, lambda x, p: float(x > 0), None, 1, 0),
+    "gelu_tanh": (lambda x, p: x * gelu_tanh_terms(x)[0], lambda x, p: d_gelu_tanh(x), None, 1.13, 1.2),
+    "gelu_erf": (lambda x, p: x * normal(x), lambda x, p: normal(x) + x * density(x), None, 1.13, 1.2),
+    "silu": (lambda x, p: x * logistic(x), lambda x, p: swish_slope(x, x), None, 1.1, 0.6),
+    "sigmoid": (lambda x, p: logistic(x), lambda x, p: logistic(x) * logistic(-x), None, 0.25, 0.1),
+    "tanh": (lambda x, p: math.tanh(x), lambda x, p: 1 - math.tanh(x) ** 2, None, 1, 0.8),
+    "leaky_relu": (lambda x, p: x if x > 0 else p * x, lambda x, p: 1.0 if x > 0 else p, 0.01, 1, 0),
+    "elu": (lambda x, p: x if x > 0 else p * math.expm1(x), lambda x, p: 1.0 if x > 0 else p * math.exp(x), 1.0, 1, 1),
+    "squared_relu": (lambda x, p: x * x if x > 0 else 0.0, lambda x, p: 2 * x if x > 0 else 0.0, None, None, 2),
+    "quick_gelu": (lambda x, p: x * logistic(1.702 * x), lambda x, p: swish_slope(x, 1.702 * x), None, 1.1, 1),
+    "softplus": (lambda x, p: softplus(x), lambda x, p: logistic(x), None, 1, 0.25),
+    "hardswish": (lambda x, p: x * min(max(x + 3, 0), 6) / 6, lambda x, p: 0.0 if x <= -3 else 1.0 if x >= 3 else x / 3 + 0.5,
+                  None, 1.5, 0.34),
+    "mish": (lambda x, p: x * math.tanh(softplus(x)), lambda x, p: d_mish(x), None, 1.1, 0.7),
+    "hardsigmoid": (lambda x, p: min(max(x + 3, 0), 6) / 6, lambda x, p: 1 / 6 if -3 < x < 3 else 0.0, None, 0.17, 0),
+}
+
+MONOTONE = {
+    "exp": math.exp, "exp2": lambda x: 2.0 ** x, "expm1": math.expm1, "log": math.log, "log2": math.log2, "log1p": math.log1p,
+    "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x), "erf": math.erf, "floor": lambda x: float(math.floor(x)),
+    "round": lambda x: float(round(x)),
+}
+
+
+def philox(counter, key):
+    """Philox4x32-10 (Salmon et al. 2011)"""
+    a, b, c, d = counter
+    for turn in range(10):
+        first, second = 0xd2511f53 * a, 0xcd9e8d57 * c
+        a, b, c, d = (second >> 32) ^ b ^ key[0], second & 0xffffffff, (first >> 32) ^ d ^ key[1], first & 0xffffffff
+        key = (key[0] + 0x9e3779b9 & 0xffffffff, key[1] + 0xbb67ae85 & 0xffffffff)
+    return a, b, c, d
+
+
+# >>estimates: (value, bound); an infinite bound says that it may be anything
+
+ANYTHING = (math.nan, math.inf)
+
+
+class Arithmetic:
+    """unit: of the accumulator, 0 where bounds are not wanted; short: activations may take their short forms"""
+
+    def __init__(self, unit, short):
+        self.unit, self.short = unit, short
+        self.tiny = 2.0 ** -126 if unit > 2.0 ** -50 else 0.0
+        self.largest = LARGEST[F32] if unit > 2.0 ** -50 else LARGEST[F64]
+
+    def rounded(self, value, bound, units):
+        if math.isnan(value) or math.isnan(bound) or abs(value) + bound > self.largest * 0.99:
+            return ANYTHING if self.unit or math.isnan(bound) else (value, 0.0)
+        if not self.unit:
+            return value, 0.0
+        return value, bound + (units * self.unit + 2.0 ** -52) * abs(value) + (self.tiny if units and value and abs(value) < 1e-30 else 0)
+
+    def add(self, x, y):
+        return self.rounded(x[0] + y[0], x[1] + y[1], 1)
+
+    def subtract(self, x, y):
+        return self.rounded(x[0] - y[0], x[1] + y[1], 1)
+
+    def multiply(self, x, y):
+        return self.rounded(x[0] * y[0], abs(x[0]) * y[1] + abs(y[0]) * x[1] + x[1] * y[1], 1)
+
+    def divide(self, x, y):
+        if abs(y[0]) <= y[1] or y[0] == 0:
+            return ANYTHING
+        quotient = x[0] / y[0]
+        return self.rounded(quotient, (x[1] + abs(quotient) * y[1]) / (abs(y[0]) - y[1]), 4)
+
+    def compare(self, symbol, x, y):
+        if math.isinf(x[1]) or math.isinf(y[1]):
+            return 0.0, 1.0
+        result = {"<": x[0] < y[0], "<=": x[0] <= y[0], ">": x[0] > y[0], ">=": x[0] >= y[0], "==": x[0] == y[0],
+                  "!=": x[0] != y[0]}[symbol]
+        doubtful = x[1] + y[1] > 0 and abs(x[0] - y[0]) <= x[1] + y[1]
+        return float(result), float(doubtful)
+
+    def is_doubtful(self, x):
+        return x[1] > 0 and not abs(x[0]) > x[1]
+
+    def truth(self, symbol, x, y):
+        decided = [v for v in (x, y) if not self.is_doubtful(v)]
+        settles = symbol == "||"
+        if any(bool(v[0]) == settles for v in decided):
+            return float(settles), 0.0
+        return float(not settles), float(len(decided) < 2)
+
+    def select(self, c, x, y):
+        if not self.is_doubtful(c):
+            return x if c[0] else y
+        if math.isinf(x[1]) or math.isinf(y[1]):
+            return ANYTHING
+        low, high = min(x[0] - x[1], y[0] - y[1]), max(x[0] + x[1], y[0] + y[1])
+        return (low + high) / 2, (high - low) / 2 * (1 + 1e-15)
+
+    def extreme(self, pick, x, y):
+        if math.isinf(x[1]) or math.isinf(y[1]):
+            return ANYTHING
+        return pick(x[0], y[0]), max(x[1], y[1])
+
+    def monotone(self, f, x, units):
+        try:
+            value = f(x[0])
+            bound = max(abs(f(x[0] + x[1]) - value), abs(f(x[0] - x[1]) - value)) if x[1] else 0.0
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return ANYTHING
+        return self.rounded(value, bound, units)
+
+    def power(self, x, y):
+        corners = []
+        try:
+            for i in (-1, 0, 1):
+                for j in (-1, 0, 1):
+                    base = x[0] + i * x[1]
+                    corners.append(math.pow(base, y[0] + j * y[1]))
+                    if base <= 0:
+                        return ANYTHING if x[1] or y[1] or base < 0 else self.rounded(math.pow(x[0], y[0]), 0.0, 10)
+        except (ValueError, OverflowError):
+            return ANYTHING
+        return self.rounded(corners[4], max(abs(c - corners[4]) for c in corners), 10)
+
+    def activation(self, row, is_derivative, x, parameter):
+        if math.isinf(x[1]) or not abs(x[0]) < 1e4:
+            return ANYTHING
+        f, slope = (row[1], row[4]) if is_derivative else (row[0], row[3])
+        p = parameter[0]
+        try:
+            points = [f(x[0] + side * x[1], p) for side in (0, -1, 1)]
+        except OverflowError:
+            return ANYTHING
+        if slope is None:
+            slope = 2 * (abs(x[0]) + x[1])
+        moved = max(abs(points[1] - points[0]), abs(points[2] - points[0])) + slope * max(1, abs(p)) * x[1]
+        if not self.unit:
+            return points[0], 0.0
+        form = max(2.0 ** -15.5, 0.0) if self.short else 2.0 ** -21 if self.unit > 2.0 ** -50 else 2.0 ** -49
+        size = abs(points[0]) if row[0] in (ACTIVATIONS["relu"][0], ACTIVATIONS["leaky_relu"][0], ACTIVATIONS["squared_relu"][0]) else \
+            max(1, abs(x[0]), abs(p))
+        return points[0], moved + form * size
+
+    def function(self, name, values):
+        """of a name that is no activation's, elementwise"""
+        x = values[0]
+        if name in MONOTONE:
+            return self.monotone(MONOTONE[name], x, 0 if name in ("floor", "round") else 6)
+        if name in ("sin", "cos"):
+            if math.isinf(x[1]) or not math.isfinite(x[0]):
+                return ANYTHING
+            value = getattr(math, name)(x[0])
+            return value, min(x[1], 2) + 6 * self.unit * abs(value) + (self.tiny if self.unit else 0)
+        if name in ("min", "max"):
+            return self.extreme(min if name == "min" else max, x, values[1])
+        if name == "clamp":
+            return self.extreme(min, self.extreme(max, x, values[1]), values[2])
+        if name == "fma":
+            return self.add(self.multiply(x, values[1]), values[2])
+        return {"abs": lambda: (abs(x[0]), x[1]), "pow": lambda: self.power(x, values[1]), "mod": lambda: self.remainder(x, values[1]),
+                "isnan": lambda: (float(math.isnan(x[0])), float(math.isinf(x[1])))}[name]()
+
+    @staticmethod
+    def remainder(x, y):
+        if y[1] or y[0] == 0 or math.isinf(x[1]):
+            return ANYTHING
+        value = math.fmod(x[0], y[0])
+        jumps = math.trunc((x[0] - x[1]) / y[0]) != math.trunc((x[0] + x[1]) / y[0])
+        return (value, abs(y[0])) if jumps else (value, x[1])
+
+
+# >>evaluation: a field is (width, rows); a width of 0 says that a row has one number, for all its columns
+
+WIDE = ("left", "right", "even", "odd", "pair", "interleave")
+REDUCTION = re.compile(r"(row|column|all)_(sum|max|logsumexp|argmax)$")
+
+
+def group_of(name, width, group):
+    """the columns of a half, of groups so wide"""
+    if name in ("even", "odd"):
+        return range(name == "odd", width, 2)
+    half = group // 2
+    return [start + (name == "right") * half + j for start in range(0, width, group) for j in range(half)]
+
+
+class Evaluation:
+    """One item of the batch. fields: of v, operands and indices; store: rounds a number as D does"""
+
+    def __init__(self, arithmetic, fields, rows, indices, store=None):
+        self.a, self.fields, self.rows, self.indices, self.store = arithmetic, dict(fields), rows, indices, store
+
+    def each(self, f, *fields):
+        width = max(field[0] for field in fields)
+        assert all(field[0] in (0, width) for field in fields), "what is combined is equally wide"
+        return width, [[f(*[field[1][i][j if field[0] else 0] for field in fields]) for j in range(width or 1)]
+                       for i in range(self.rows)]
+
+    def tree(self, tree):
+        if isinstance(tree, float):
+            return 0, [[(tree, 0.0)]] * self.rows
+        if isinstance(tree, str):
+            return self.fields[tree]
+        name, arguments = tree
+        if name == "uniform":
+            return self.uniform([self.tree(each) for each in arguments])
+        if name in WIDE:
+            return self.halves(name, arguments)
+        fields = [self.tree(each) for each in arguments]
+        base = name[2:] if name.startswith("d_") else name
+        if base in ACTIVATIONS:
+            row = ACTIVATIONS[base]
+            parameter = fields[1] if len(fields) > 1 else (0, [[(row[2] or 0.0, 0.0)]] * self.rows)
+            return self.each(lambda x, p: self.a.activation(row, name != base, x, p), fields[0], parameter)
+        if name == "rounded":
+            return self.each(self.store, fields[0])
+        return self.each(self.operator(name), *fields)
+
+    def operator(self, name):
+        a = self.a
+        if name in ("<", "<=", ">", ">=", "==", "!="):
+            return lambda x, y: a.compare(name, x, y)
+        if name in ("||", "&&"):
+            return lambda x, y: a.truth(name, x, y)
+        found = {"+": a.add, "-": a.subtract, "*": a.multiply, "/": a.divide, "?:": a.select,
+                 "negative": lambda x: (-x[0], x[1]), "!": lambda x: (float(not x[0]), float(a.is_doubtful(x)))}.get(name)
+        return found or (lambda *values: a.function(name, values))
+
+    def halves(self, name, arguments):
+        count = 2 if name in ("pair", "interleave") else 1
+        group = [int(each) for each in arguments[count:]]
+        fields = [self.tree(each) for each in arguments[:count]]
+        if name in ("left", "right", "even", "odd"):
+            width, rows = fields[0]
+            columns = group_of(name, width, group[0] if group else width)
+            return width // 2, [[row[j] for j in columns] for row in rows]
+        width = 2 * max(field[0] for field in fields) or self.indices["columns"]
+        first, second = ("even", "odd") if name == "interleave" else ("left", "right")
+        result = [[None] * width for _ in range(self.rows)]
+        for field, which in zip(fields, (first, second)):
+            for place, j in enumerate(group_of(which, width, group[0] if group else width)):
+                for i in range(self.rows):
+                    result[i][j] = field[1][i][place if field[0] else 0]
+        return width, result
+
+    def uniform(self, fields):
+        seed, number, width = int(fields[0][1][0][0][0]) & (1 << 64) - 1, int(fields[1][1][0][0][0]), self.indices["columns"]
+        item, key = self.indices["item"], (seed & 0xffffffff, seed >> 32)
+        return width, [[((philox((j // 4, i, item, number), key)[j % 4] >> 8) * 2.0 ** -24, 0.0) for j in range(width)]
+                       for i in range(self.rows)]
+
+    def lists(self, axis, field, width):
+        """what a reduction goes over, for each of its results"""
+        rows = [[row[j if field[0] else 0] for j in range(width)] for row in field[1]]
+        return rows if axis == "row" else [list(c) for c in zip(*rows)] if axis == "column" else [[x for row in rows for x in row]]
+
+
+def reduce(arithmetic, what, values):
+    """An estimate; of argmax the places that may be the largest's."""
+    if any(math.isinf(e) or math.isnan(x) for x, e in values):
+        return None if what == "argmax" else ANYTHING
+    if what == "argmax":
+        least = max(x - e for x, e in values)
+        places = [i for i, (x, e) in enumerate(values) if x + e >= least]
+        return places[:1] if all(values[i][1] == 0 for i in places) else places
+    if what == "max":
+        return max(x for x, _ in values), max(e for _, e in values)
+    if what == "sum":
+        size = sum(abs(x) for x, _ in values)
+        return math.fsum(x for x, _ in values), sum(e for _, e in values) + (len(values) + 4) * arithmetic.unit * size
+    top = max(x for x, _ in values)
+    value = top + math.log(math.fsum(math.exp(x - top) for x, _ in values))
+    return value, max(e for _, e in values) + 40 * arithmetic.unit * (1 + abs(value) + abs(top))
+
+
+# >>drawing
+
+NUMBERS = ["0.5", "2", "1.5", "3", "0.25", "1e-2", "0.1"]
+SAFE = ["exp(min({}, 3))", "exp2(clamp({}, -4, 4))", "expm1(min({}, 2))", "log(abs({}) + 0.5)", "log2(abs({}) + 0.25)", "log1p(abs({}))",
+        "sqrt(abs({}) + 0.1)", "rsqrt(abs({}) + 0.25)", "pow(abs({}) + 0.1, 1.5)", "sin({})", "cos(2 * {})", "erf({})", "tanh({})"]
+ROUGH = ["abs({})", "floor({})", "round(4 * {})", "max({}, 0.1)", "min({}, 1)", "clamp({}, -1, 2)", "log({})", "sqrt({})", "exp({})",
+         "mod({}, 2)", "isnan({})", "-{}"]
+
+
+class Drawn:
+    """A product, its formula and its operands. smooth: as gradients want it"""
+
+    def __init__(self, seed, index, smooth):
+        self.random = r = random.Random(seed * 1000003 + index + (1 << 40) * smooth)
+        self.smooth, self.halves, self.statements, self.operands, self.outputs = smooth, None, [], [], []
+        self.types(r)
+        self.extents(r)
+        self.make()
+        self.text = "; ".join("%s = %s" % pair for pair in self.statements)
+
+    def types(self, r):
+        self.a_dtype = self.b_dtype = F64 if self.smooth else r.choice([BF16] * 5 + [F16] * 3 + [F32, F32, F64, E4M3, E5M2, I8])
+        if self.a_dtype in FP8:
+            self.b_dtype = E5M2 if self.a_dtype == E4M3 else E4M3
+        self.accumulator = F64 if self.a_dtype == F64 else F32
+        self.d_dtype = {F64: F64, F32: F32, I8: F32}.get(self.a_dtype) or r.choice([self.a_dtype] * 3 + [F32, F32, E4M3]
+                                                                              if self.a_dtype not in FP8 else [BF16, F32, E4M3])
+        self.order = COLUMN_MAJOR if r.random() < 0.2 and not self.smooth else ROW_MAJOR
+
+    def extents(self, r):
+        self.batch = r.choice([1] * 6 + [2, 3]) if not self.smooth else 1
+        if self.smooth:
+            self.m, self.n, self.k = r.randint(1, 4), r.choice([2, 4, 6]), 1
+        else:
+            self.m = r.choice([1, 2, 7, 16, 33, 40, 64, 96])
+            self.n = r.choice([8, 16, 32, 64, 64, 128, 128, 136, 192, 14, 37, 100])
+            self.k = r.choice([1, 8, 16, 24, 64, 72, 128, 200])
+        if self.order == COLUMN_MAJOR:
+            self.m, self.n = self.n, self.m
+        self.transposed = [r.random() < 0.5, r.random() < 0.5]
+
+    def is_read(self, name):
+        """whether an output depends on it"""
+        needed = {o["name"] for o in self.operands if o["output"]} | {"d"}
+        for target, text in reversed(self.statements):
+            if target in needed:
+                needed |= set(re.findall(r"[A-Za-z_]\w*", text))
+        return name in needed
+
+    def operand(self, kind, dtype=0, half=False, output=False, stem=None):
+        name = "%s%d" % (stem or "xsrcf"[kind - 1], len(self.operands))
+        self.operands.append({"name": name, "kind": kind, "dtype": dtype, "half": half, "output": output, "accumulate": False})
+        return name
+
+    def input(self, half):
+        r = self.random
+        kind = r.choice([NUMBER, SCALAR, PER_ROW, PER_COLUMN, PER_COLUMN, FULL, FULL])
+        dtype = F64 if self.accumulator == F64 else r.choice([F32, F16, BF16, BF16, BF16, E4M3, I8, I32])
+        return self.operand(kind, 0 if kind == NUMBER else dtype, half and kind >= PER_COLUMN)
+
+    def leaf(self, half):
+        r = self.random
+        if r.random() < 0.5:
+            return r.choice(self.values)
+        if r.random() < 0.25:
+            return r.choice(NUMBERS)
+        if not self.halves and not self.smooth and r.random() < 0.15:
+            return r.choice(["row", "column", "rows", "columns", "(column - row)", "item", "depth"])
+        known = [o["name"] for o in self.operands if not o["output"] and o["dtype"] != I64]
+        if known and (r.random() < 0.5 or len(known) > 4):
+            return r.choice(known)
+        return self.input(half)
+
+    def expression(self, depth, half):
+        r = self.random
+        if depth <= 0:
+            return self.leaf(half)
+        inner = lambda: self.expression(depth - 1 - (r.random() < 0.3), half)
+        kind = r.random()
+        if kind < 0.4:
+            return "(%s %s %s)" % (inner(), r.choice(["+", "-", "*", "*"]), inner())
+        if kind < 0.47:
+            return "%s / (abs(%s) + 0.5)" % (inner(), inner()) if r.random() < 0.7 else "(%s / 0.9)" % inner()
+        if kind < 0.68:
+            name = r.choice(sorted(ACTIVATIONS)) if not self.smooth else r.choice(["silu", "gelu_erf", "gelu_tanh", "mish", "softplus", "tanh", "sigmoid"])
+            parameter = ", 0.2" if name in ("elu", "leaky_relu") and r.random() < 0.5 else ""
+            return "%s%s(%s%s)" % ("d_" if r.random() < 0.25 and not self.smooth else "", name, inner(), parameter)
+        if kind < 0.9 or self.smooth:
+            return (r.choice(SAFE[6:]) if self.smooth else r.choice(SAFE + ROUGH)).format(inner())
+        comparison = "%s %s %s" % (inner(), r.choice(["<", "<=", ">", ">=", "==", "!="]), inner())
+        if r.random() < 0.3:
+            comparison = "(%s) %s (%s > 0)" % (comparison, r.choice(["&&", "||"]), inner())
+        return "(%s ? %s : %s)" % (comparison, inner(), inner())
+
+    def make(self):
+        r, along = self.random, self.m if self.order == COLUMN_MAJOR else self.n
+        self.values, width = ["v"], "n"
+        if along % 2 == 0 and self.order == ROW_MAJOR and r.random() < 0.25:
+            pair = r.choice([("left(v)", "right(v)", "pair(%s, %s)"), ("even(v)", "odd(v)", "interleave(%s, %s)")])
+            if self.n % 64 == 0 and r.random() < 0.4:
+                pair = ("left(v, 64)", "right(v, 64)", "pair(%s, %s, 64)")
+            self.halves, self.values = pair, list(pair[:2])
+        half = self.halves is not None
+        if not half and not self.smooth and r.random() < 0.12:
+            seed = self.operand(SCALAR, I64, stem="seed")
+            self.statements.append(("kept", "uniform(%s, 1) >= 0.25" % seed))
+            self.values.append("(kept ? v : 0)")
+        for number in range(r.choice([0, 0, 1, 2])):
+            self.statements.append(("t%d" % number, self.expression(2, half)))
+            self.values.append("t%d" % number)
+        result = r.choice(self.values) if r.random() < 0.05 else self.expression(3, half)
+        result = "%s + 0 * %s" % (result, self.values[0])  # as wide as that, whatever was drawn
+        if half and r.random() < 0.5:
+            result, width = self.halves[2] % (result, self.expression(2, half)), "n"
+        elif half:
+            width = "half"
+        self.d_width = width
+        self.has_d = r.random() < 0.9
+        name = "d" if self.has_d else "z"
+        self.statements.append((name, result))
+        if r.random() < (0.4 if self.has_d else 1):
+            self.add_reduction(name)
+        if r.random() < 0.25 and not self.smooth:
+            output = self.operand(FULL, r.choice([F32, BF16, F16]) if self.accumulator == F32 else F64, width == "half", True, "o")
+            self.statements.append((output, "%s * 2 + 1" % name))
+
+    def add_reduction(self, name):
+        r = self.random
+        axis = r.choice(["row", "row", "row", "column", "all"])
+        what = r.choice(["sum", "sum", "max", "logsumexp"] + (["argmax"] if axis == "row" else [])) if not self.smooth else "sum"
+        if axis == "all" and what == "logsumexp":
+            what = "sum"
+        dtype = I32 if what == "argmax" else self.accumulator
+        output = self.operand({"row": PER_ROW, "column": PER_COLUMN, "all": SCALAR}[axis], dtype, axis == "column" and self.d_width == "half", True, "q")
+        self.operands[-1]["reduces"] = (axis, what)
+        self.statements.append((output, "%s_%s(%s)" % (axis, what, r.choice([name, "%s * %s" % (name, name)]))))
+
+    def __str__(self):
+        operands = ", ".join("%s%s %s %s%s" % ("-> " if o["output"] else "", o["name"], KIND_NAMES[o["kind"]], DTYPE_NAMES[o["dtype"]],
+                                               " half" if o["half"] else "") for o in self.operands)
+        return "%d x %d x %d batch %d %s x %s -> %s%s%s: %s   [%s]" % (
+            self.m, self.n, self.k, self.batch, DTYPE_NAMES[self.a_dtype], DTYPE_NAMES[self.b_dtype], DTYPE_NAMES[self.d_dtype],
+            " column-major" if self.order else "", "".join(" T"[t] for t in self.transposed), self.text, operands)
+
+
+# >>a problem's memory
+
+class Stored:
+    """Elements of [batch, rows, columns] in lines that are longer than they need be; what lies between is as it was put there."""
+
+    def __init__(self, r, dtype, batch, rows, columns, by_columns, output, small):
+        self.dtype, self.rows, self.columns, self.by_columns = dtype, rows, columns, by_columns
+        lines, length = (columns, rows) if by_columns else (rows, columns)
+        unit = 16 // SIZES[dtype]
+        self.ld = (length + unit - 1) // unit * unit + r.choice([0, 0, unit]) if r.random() < 0.7 else length + r.choice([0, 1, 3])
+        self.stride = lines * self.ld + r.choice([0, unit])
+        count = self.stride * batch
+        if output:
+            self.data = bytearray(b"\xff" * (count * SIZES[dtype]))
+        else:
+            draw = (lambda: r.randint(-3, 3)) if dtype in (I8, I32, I64) else (lambda: r.gauss(0, small))
+            self.data = bytearray(b"".join(encode(dtype, draw()) for _ in range(count)))
+
+    def at(self, item, i, j):
+        return item * self.stride + (j * self.ld + i if self.by_columns else i * self.ld + j)
+
+    def value(self, item, i, j):
+        return float(decode(self.dtype, self.data, self.at(item, i, j)))
+
+
+SHAPES = {SCALAR: (False, False), PER_ROW: (True, False), PER_COLUMN: (False, True), FULL: (True, True)}
+
+
+class Problem:
+    def __init__(self, drawn, library):
+        self.drawn, r = drawn, drawn.random
+        d, self.kept = drawn, []
+        small = 0.6 / math.sqrt(max(d.k, 1)) ** 0.5
+        self.a = Stored(r, d.a_dtype, d.batch, d.m, d.k, d.transposed[0] != (d.order == COLUMN_MAJOR), False, small)
+        self.b = Stored(r, d.b_dtype, d.batch, d.k, d.n, d.transposed[1] != (d.order == COLUMN_MAJOR), False, small)
+        self.d = Stored(r, d.d_dtype, d.batch, d.m, self.width(d.d_width == "half"), d.order == COLUMN_MAJOR, True, 1) if d.has_d else None
+        self.alpha = r.choice([1.0, 1.0, 0.5])
+        self.tensors = [None if o["kind"] == NUMBER else self.stored(r, o) for o in d.operands]
+        self.numbers = [r.choice([0.5, -1.25, 2.0]) if o["kind"] == NUMBER else None for o in d.operands]
+        self.library = library
+
+    def width(self, half):
+        return self.drawn.n // 2 if half else self.drawn.n
+
+    def stored(self, r, o):
+        rows, columns = SHAPES[o["kind"]]
+        return Stored(r, o["dtype"], self.drawn.batch, self.drawn.m if rows else 1, self.width(o["half"]) if columns else 1,
+                      self.drawn.order == COLUMN_MAJOR and o["kind"] == FULL or o["kind"] == PER_ROW, o["output"], 0.8)
+
+    def matrix(self, view, stored, transposed):
+        view.dtype, view.ld, view.batch_stride, view.transposed = stored.dtype, stored.ld, stored.stride, transposed
+
+    def desc(self):
+        d, desc = self.drawn, Desc()
+        desc.m, desc.n, desc.k, desc.batch, desc.order = d.m, d.n, d.k, d.batch, d.order
+        self.matrix(desc.a, self.a, d.transposed[0])
+        self.matrix(desc.b, self.b, d.transposed[1])
+        if self.d:
+            self.matrix(desc.d, self.d, 0)
+        else:
+            desc.d.dtype = d.d_dtype
+        self.operands = (Operand * max(len(d.operands), 1))()
+        for o, one, stored in zip(d.operands, self.operands, self.tensors):
+            fill_operand(one, o)
+            if stored:
+                one.ld, one.batch_stride = stored.ld if o["kind"] == FULL else 0, stored.stride
+        desc.formula, desc.operands, desc.operand_count = d.text.encode(), ctypes.addressof(self.operands), len(d.operands)
+        return desc
+
+    def run(self):
+        """The outputs' memory after it, in place of what was there."""
+        arena, args, desc = Arena(self.library), Args(), self.desc()
+        try:
+            stored = [self.a, self.b, self.d] + self.tensors
+            places = [arena.put(each.data) if each else None for each in stored]
+            args.a, args.b, args.d = (None if place is None else arena.place(place) for place in places[:3])
+            alpha = ctypes.c_double(self.alpha)
+            numbers = [ctypes.c_double(x or 0) for x in self.numbers]
+            pointers = (c_pointer * max(len(self.tensors), 1))()
+            for i, place in enumerate(places[3:]):
+                if self.drawn.is_read(self.drawn.operands[i]["name"]):
+                    pointers[i] = ctypes.addressof(numbers[i]) if place is None else arena.place(place)
+            args.alpha, args.operands = ctypes.addressof(alpha), ctypes.addressof(pointers)
+            self.library.check(self.library.c.gemmepi_matmul(self.library.context, desc, args, None))
+            for each, place in zip(stored, places):
+                if each:
+                    after = arena.get(place)[:len(each.data)]
+                    each.before, each.data = each.data, bytearray(after)
+        finally:
+            arena.free()
+
+    # >>what it should be
+
+    def product(self, item):
+        """the field of v"""
+        d, unit = self.drawn, UNITS[self.drawn.accumulator]
+        rows = [[self.a.value(item, i, l) for l in range(d.k)] for i in range(d.m)]
+        columns = [[self.b.value(item, l, j) for l in range(d.k)] for j in range(d.n)]
+        share = (4 + d.k / 8) * unit + (d.k + 2) * 2.0 ** -53
+        if d.a_dtype in FP8:
+            share += 2.0 ** -10 * math.ceil(min(d.k, 128) / 32)
+        field = []
+        for row in rows:
+            size = [abs(x) for x in row]
+            field.append([(self.alpha * math.fsum(x * y for x, y in zip(row, column)),
+                           abs(self.alpha) * share * sum(x * abs(y) for x, y in zip(size, column))) for column in columns])
+        return d.n, field
+
+    def operand_field(self, o, stored, number, item):
+        rows = self.drawn.m
+        if not stored:
+            return 0, [[(number, 0.0)]] * rows
+        is_row, is_column = SHAPES[o["kind"]]
+        width = self.width(o["half"]) if is_column else 0
+        return width, [[(stored.value(item, i if is_row else 0, j), 0.0) for j in range(width or 1)] for i in range(rows)]
+
+    def evaluation(self, item):
+        d = self.drawn
+        short = d.has_d and SIZES[d.d_dtype] <= 2 or any(o["output"] and SIZES[o["dtype"]] <= 2 for o in d.operands)
+        indices = {"item": item, "rows": d.m, "columns": d.n, "depth": d.k}
+        fields = {name: (0, [[(float(x), 0.0)]] * d.m) for name, x in indices.items()}
+        fields["row"] = 0, [[(float(i), 0.0)] for i in range(d.m)]
+        fields["column"] = d.n, [[(float(j), 0.0) for j in range(d.n)]] * d.m
+        fields["v"] = self.product(item)
+        for o, stored, number in zip(d.operands, self.tensors, self.numbers):
+            if not o["output"]:
+                fields[o["name"]] = self.operand_field(o, stored, number, item)
+        return Evaluation(Arithmetic(UNITS[d.accumulator], short), fields, d.m, indices)
+
+    def compare(self):
+        """What is wrong, or None; and the largest error over its bound."""
+        worst = 0.0
+        by_name = {o["name"]: (o, stored) for o, stored in zip(self.drawn.operands, self.tensors)}
+        for item in range(self.drawn.batch):
+            evaluation = self.evaluation(item)
+            for name, tree in parse(self.drawn.text):
+                o, stored = by_name.get(name, (None, self.d if name == "d" else None))
+                if o and "reduces" in o:
+                    wrong, error = self.compare_reduction(evaluation, item, o, stored, tree)
+                else:
+                    evaluation.fields[name] = field = evaluation.tree(tree)
+                    wrong, error = self.compare_field(item, name, stored, field) if stored else (None, 0.0)
+                worst = max(worst, error)
+                if wrong:
+                    return wrong, worst
+        return self.compare_rest(), worst
+
+    def compare_rest(self):
+        """that inputs and what lies between outputs' elements are as before"""
+        for stored, output in [(self.a, False), (self.b, False), (self.d, True)] + [(t, o["output"]) for t, o in zip(self.tensors, self.drawn.operands)]:
+            if not stored:
+                continue
+            size = SIZES[stored.dtype]
+            own = set()
+            if output:
+                own = {stored.at(item, i, j) for item in range(self.drawn.batch) for i in range(stored.rows) for j in range(stored.columns)}
+            for at in range(len(stored.data) // size):
+                if at not in own and stored.data[at * size:(at + 1) * size] != stored.before[at * size:(at + 1) * size]:
+                    return "element %d of the memory of a tensor in %s changed, and is none of its results" % (at, DTYPE_NAMES[stored.dtype])
+        return None
+
+    def compare_field(self, item, name, stored, field):
+        worst = 0.0
+        for i in range(stored.rows):
+            for j in range(stored.columns):
+                wrong, error = off(stored.dtype, stored.value(item, i, j), field[1][i][j if field[0] else 0])
+                worst = max(worst, error)
+                if wrong:
+                    return "%s[%d, %d, %d]: %s" % (name, item, i, j, wrong), worst
+        return None, worst
+
+    def compare_reduction(self, evaluation, item, o, stored, tree):
+        axis, what = o["reduces"]
+        field, worst = evaluation.tree(tree[1][0]), 0.0
+        for at, values in enumerate(evaluation.lists(axis, field, field[0] or self.width(self.drawn.d_width == "half"))):
+            expected = reduce(evaluation.a, what, values)
+            place = (at, 0) if axis == "row" else (0, at if axis == "column" else 0)
+            found = stored.value(item, *place)
+            if what == "argmax":
+                wrong, error = (None, 0.0) if expected is None or int(found) in expected else ("%d, not of %s" % (found, expected[:4]), 2.0)
+            else:
+                wrong, error = off(stored.dtype, found, expected)
+            worst = max(worst, error)
+            if wrong:
+                return "%s[%d, %d]: %s" % (o["name"], item, at, wrong), worst
+        return None, worst
+
+
+def off(dtype, found, expected):
+    """What is wrong with a number that was stored, or None; and its error over the bound."""
+    value, bound = expected
+    if math.isinf(bound):
+        return None, 0.0
+    if math.isnan(value):
+        return (None if math.isnan(found) else "%r, not a NaN" % found), 0.0
+    largest = LARGEST[dtype]
+    if dtype in FP8:
+        value = min(max(value, -largest), largest)
+    elif abs(value) + bound >= largest * 0.999:
+        return None, 0.0
+    allowed = bound + UNITS[dtype] * (abs(value) + bound) + SMALLEST[dtype]
+    error = abs(found - value)
+    if not error <= allowed:
+        return "%r, not %r +- %.3g" % (found, value, allowed), math.inf if math.isnan(error) else error / allowed
+    return None, error / allowed
+
+
+# >>gradients
+
+def fill_operand(one, o):
+    one.name, one.kind, one.width, one.dtype, one.output = o["name"].encode(), o["kind"], int(o["half"]), o["dtype"], int(o["output"])
+
+
+class Gradient:
+    """The loss sum(dy d) + the sum of dy_NAME NAME, of numbers that are drawn, and its gradient by v and all inputs."""
+
+    def __init__(self, drawn):
+        self.drawn, r = drawn, drawn.random
+        self.shapes = {"v": (drawn.m, drawn.n, FULL)}
+        for o in drawn.operands:
+            if not o["output"] and o["kind"] != NUMBER:
+                rows, columns = SHAPES[o["kind"]]
+                self.shapes[o["name"]] = (drawn.m if rows else 1, (drawn.n // 2 if o["half"] else drawn.n) if columns else 1, o["kind"])
+        self.inputs = {name: [[r.gauss(0, 0.8) for _ in range(columns)] for _ in range(rows)]
+                       for name, (rows, columns, _) in self.shapes.items()}
+        self.numbers = {o["name"]: 0.75 for o in drawn.operands if o["kind"] == NUMBER}
+        self.upstream = {}
+
+    def field(self, rows, kind):
+        """of numbers that are stored by rows and columns"""
+        full = rows if len(rows) > 1 else rows * self.drawn.m
+        return (0 if kind in (SCALAR, PER_ROW) else len(rows[0])), [[(x, 0.0) for x in row] for row in full]
+
+    def run(self, text, more):
+        """all that is assigned, as lists of rows"""
+        d = self.drawn
+        indices = {"item": 0, "rows": d.m, "columns": d.n, "depth": d.k}
+        fields = {name: self.field(rows, self.shapes[name][2]) for name, rows in self.inputs.items()}
+        fields.update({name: (0, [[(x, 0.0)]] * d.m) for name, x in list(self.numbers.items()) + list(indices.items())})
+        fields.update(more)
+        evaluation, results = Evaluation(Arithmetic(0.0, False), fields, d.m, indices), {}
+        for name, tree in parse(text):
+            found = REDUCTION.match(tree[0]) if isinstance(tree, tuple) else None
+            if not found:
+                evaluation.fields[name] = field = evaluation.tree(tree)
+                results[name] = [[x for x, _ in row] for row in field[1]], field[0]
+                continue
+            axis, what = found.groups()
+            field = evaluation.tree(tree[1][0])
+            lists = evaluation.lists(axis, field, field[0] or d.n)
+            values = [reduce(evaluation.a, what, each)[0] for each in lists]
+            results[name] = ([[x] for x in values] if axis == "row" else [values]), (0 if axis == "row" else len(values))
+        return results
+
+    def outputs(self):
+        names = ["d"] if self.drawn.has_d else []
+        return names + [o["name"] for o in self.drawn.operands if o["output"]]
+
+    def loss(self):
+        results = self.run(self.drawn.text, {})
+        total = []
+        for name in self.outputs():
+            rows, _ = results[name]
+            if name not in self.upstream:
+                self.upstream[name] = [[self.drawn.random.gauss(0, 1) for _ in row] for row in rows]
+            total += [x * y for row, of_row in zip(rows, self.upstream[name]) for x, y in zip(row, of_row)]
+        return math.fsum(total)
+
+    def slope(self, name, i, j):
+        """by central differences of two steps: their best guess, and how far they are apart"""
+        at, found = self.inputs[name][i], []
+        before = at[j]
+        for step in (2e-3, 1e-3):
+            at[j] = before + step
+            above = self.loss()
+            at[j] = before - step
+            found.append((above - self.loss()) / (2 * step))
+            at[j] = before
+        return found[1] + (found[1] - found[0]) / 3, abs(found[1] - found[0])
+
+    def text(self, library):
+        d = self.drawn
+        operands = (Operand * max(len(d.operands), 1))()
+        for o, one in zip(d.operands, operands):
+            fill_operand(one, o)
+        desc = Derive()
+        desc.formula, desc.operands, desc.operand_count = d.text.encode(), ctypes.addressof(operands), len(d.operands)
+        desc.wrt = ", ".join(self.inputs).encode()
+        return library.derive(desc)
+
+    def compare(self, library):
+        """What is wrong, or None; how many elements were compared, and how many not as differences do not settle"""
+        self.loss()
+        text, compared, unsettled, more = self.text(library), 0, 0, {}
+        for name, rows in self.upstream.items():
+            o = next((o for o in self.drawn.operands if o["name"] == name), None)
+            kind = o["kind"] if o else FULL
+            more["dy" if name == "d" else "dy_" + name] = self.field(rows, kind)
+        results = self.run(text, more)
+        for name, (rows, columns, kind) in self.shapes.items():
+            gradient, width = results["d_" + name]
+            for i in range(rows):
+                for j in range(columns):
+                    slope, apart = self.slope(name, i, j)
+                    found = gradient[i][j if width else 0]
+                    if not apart < 1e-3 * (1 + abs(slope)):
+                        unsettled += 1
+                        continue
+                    compared += 1
+                    if not abs(found - slope) <= 1e-6 * (1 + abs(slope)) + 2 * apart:
+                        return "d_%s[%d, %d]: %r, by differences %r; the text is %s" % (name, i, j, found, slope, text), compared, unsettled
+        return None, compared, unsettled
+
+
+# >>the program
+
+def part_of(count):
+    """TEST_PART=I/N: of so many every N-th, from I on"""
+    part, parts = os.environ.get("TEST_PART", "0/1").split("/")
+    return range(int(part), count, int(parts))
+
+
+def try_all(what, options, count, attempt):
+    """Of formulas so many: attempt(index) gives what is wrong, or None, and what was tried."""
+    failures, tried = 0, 0
+    for index in part_of(count):
+        index, tried = index + options.first, tried + 1
+        wrong, drawn = attempt(index)
+        failures += bool(wrong)
+        if wrong or options.verbose:
+            print("%s %s #%d of seed %d: %s%s" % ("     wrong:" if wrong else "    ", what, index, options.seed, drawn,
+                                                  "\n     " + wrong if wrong else ""), flush=True)
+    print("     %s: %d right, %d wrong" % (what, tried - failures, failures))
+    return failures
+
+
+def try_product(library, options, index):
+    drawn = Drawn(options.seed, index, False)
+    try:
+        problem = Problem(drawn, library)
+        problem.run()
+        return problem.compare()[0], drawn
+    except RuntimeError as refusal:
+        return "refused: %s" % refusal, drawn
+
+
+def try_gradient(library, options, index, tally):
+    drawn = Drawn(options.seed, index, True)
+    try:
+        wrong, compared, unsettled = Gradient(drawn).compare(library)
+    except RuntimeError as refusal:
+        return "refused: %s" % refusal, drawn
+    tally[0], tally[1] = tally[0] + compared, tally[1] + unsettled
+    return wrong, drawn
+
+
+def verdict(name, good):
+    print("%s %s" % ("ok  " if good else "FAIL", name))
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in [("count", 40), ("first", 0), ("seed", 1), ("gradients", 40)]:
+        parser.add_argument("--" + name, type=int, default=default)
+    for name in ["host", "verbose"]:
+        parser.add_argument("--" + name, action="store_true")
+    options, tally = parser.parse_args(), [0, 0]
+    with tempfile.TemporaryDirectory() as folder:
+        check_mirrors(folder)
+        library = Library(folder, options.host or os.environ.get("GEMMEPI_TEST_DEVICE") == "host")
+        print("on %s" % ("the host" if library.on_host else "a GPU"))
+        wrong = try_all("formulas", options, options.count, lambda index: try_product(library, options, index))
+        good = [verdict("formulas_drawn_at_random_are_within_the_bounds_of_an_interpreter", not wrong)]
+        wrong = try_all("gradients", options, options.gradients, lambda index: try_gradient(library, options, index, tally))
+        good.append(verdict("their_gradients_are_slopes_of_the_loss", not wrong and tally[0] >= 10 * tally[1]))
+    print("%d passed, %d failed, 0 skipped" % (sum(good), len(good) - sum(good)))
+    return int(not all(good))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
