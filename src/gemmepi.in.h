@@ -33,22 +33,28 @@
 #include "formula/operations.h"
 #include "formula/number.h"
 #include "formula/graph.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/simplify.h"
 #include "formula/operands.h"
 #include "formula/parse.h"
 #include "formula/print.h"
 #include "formula/derive.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "formula/formula.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/compose.h"
 #include "formula/placed.h"
 #include "formula/key.h"
 #include "formula/emit.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "formula/evaluate.h"
 #endif
 
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/view.h"
+
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/formula.h"
 #endif
@@ -88,6 +94,7 @@
 #include "device/launch.h"
 #include "device/kept.h"
 #include "device/destroy.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
@@ -102,6 +109,8 @@
 #endif
 
 #include "kernels/params.h"
+
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
 #ifndef GEMMEPI_NO_FORMULA
 #include "elementwise/formula_pass.h"
@@ -176,6 +185,7 @@
 #include "ahead/tune.h"
 #include "ahead/answer_file.h"
 #include "ahead/bundle.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 
 #endif
 
