@@ -1446,7 +1446,7 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
  debugger (-Og), which takes it a third of the time. What runs for each element never stands there: functions of different
  options are not inlined into each other. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
+#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
 #define GEMMEPI__OPTIMIZE_LITTLE_END   _Pragma("GCC pop_options")
 #else
 #define GEMMEPI__OPTIMIZE_LITTLE_BEGIN
@@ -9505,6 +9505,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     gemmepi__free_formula(&problem, &allocator);
   return status;
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
 
 /* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
@@ -10190,6 +10191,7 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemme
 #endif
   return (size_t)(bits & (~bits + 1));
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* Grouped products: desc to a problem whose batch is the groups, and the pointers of a run.
 
  Of what a group has of its own (B and bias of rows, D and what lies as it of k) items have a stride; all else is one matrix, whose stride is 0. */
@@ -14267,6 +14269,7 @@ static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, c
     "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
     "copy with gemmepi_upload, or register it with CUDA", name, pointer);
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* Workspace: a block for each stream, found without a lock.
 
  A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
@@ -14437,6 +14440,7 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
     }
   }
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* Our CUDA sources: one file as a text, and the digest that names it with all that it includes. */
 
 /* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */
@@ -15964,6 +15968,7 @@ static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
     context->driver.module_unload(kernel->module);
   gemmepi__delete(&context->allocator, kernel);
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* One launch of a kernel of ours. */
 
 /* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
@@ -16165,6 +16170,7 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 static double gemmepi__memory_rate(const gemmepi_context *context) {
   return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
 
 /* By gemmepi_route. */
@@ -27403,6 +27409,7 @@ static void gemmepi__keep_by_text(gemmepi_context *context, const gemmepi__text_
   gemmepi__release_plan(gemmepi__keep(context, key->bytes, key->size, plan));
 }
 #endif
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
@@ -27815,6 +27822,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
   gemmepi__release_plan(&plan->base);
   return status;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* What a plan is, as a struct and in words. */
 
 #ifndef GEMMEPI_NO_FORMULA

@@ -59,7 +59,9 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/formula.h"
 #endif
 #include "problem/problem.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/arguments.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/overlap.h"
 #include "problem/grouped.h"
 #ifndef GEMMEPI_NO_FORMULA
@@ -84,14 +86,18 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/handles.h"
 #include "device/memory.h"
 #include "device/pointers.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "device/workspace.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/source.h"
 #include "device/code.h"
 #include "device/bundle.h"
 #include "device/compile.h"
 #include "device/dump.h"
 #include "device/kernel.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "device/launch.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/kept.h"
 #include "device/destroy.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
@@ -158,7 +164,9 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/found_plan.h"
 #include "product/plan.h"
 #include "product/text_key.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "product/run.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/explain.h"
 #include "grouped/plan.h"
 #include "grouped/run.h"
