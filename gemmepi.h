@@ -1442,6 +1442,17 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 #define GEMMEPI__HEADERS_HIDE 1
 #endif
 
+/* GCC at -O2 spends most of its time on what runs once for a plan or a call. What stands between these two it optimises as for a
+ debugger (-Og), which takes it a third of the time. What runs for each element never stands there: functions of different
+ options are not inlined into each other. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
+#define GEMMEPI__OPTIMIZE_LITTLE_END   _Pragma("GCC pop_options")
+#else
+#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+#define GEMMEPI__OPTIMIZE_LITTLE_END
+#endif
+
 /* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
 #define GEMMEPI__PATH_SIZE 4096
 
@@ -3960,6 +3971,7 @@ static int gemmepi__fold(gemmepi__graph *graph, const gemmepi__node *node) {
     return -1;
   return gemmepi__number(graph, out);
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* Nodes made of nodes, of which each is there once: folded, and, of gradients, simplified as of finite numbers that are not 0 where they
  divide; a sum of -0 and 0 may be either. */
 
@@ -6132,6 +6144,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
   gemmepi__delete(&allocator, d);
   return list.count;
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* A formula that has been parsed and checked: one block that points nowhere else, of what its outputs need alone. */
 
 /* What code depends on of an operand, and its name. */
@@ -6433,6 +6446,7 @@ static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *for
       (long long)m, (long long)wide, (long long)items);
   return GEMMEPI_OK;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* Formulas that say what an epilogue says: an activation or a gate of v and a bias, what is saved of it, a residual, or the gradient as
  gemmepi_derive() writes it. What each looks like is parsed of its text, and compared node by node. */
 
@@ -7139,6 +7153,7 @@ static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *fo
   gemmepi__emit_outputs(&e, 1);
   gemmepi__append(out, "}\n");
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* A formula on the host: in double, for a unit at a time, with a bound of what the accumulator's type may be off. */
 
 #ifndef GEMMEPI_NO_HOST
@@ -8025,6 +8040,8 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
     "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
     name, (long long)view->batch_stride, (long long)batch, (long long)item);
 }
+
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 /* The formula of a product: parsed for its row-major problem, its operands placed and checked. */
 
@@ -9488,6 +9505,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     gemmepi__free_formula(&problem, &allocator);
   return status;
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
 
 /* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
@@ -10173,6 +10191,7 @@ static size_t gemmepi__alignment_of(const gemmepi_matmul_desc *desc, const gemme
 #endif
   return (size_t)(bits & (~bits + 1));
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* Grouped products: desc to a problem whose batch is the groups, and the pointers of a run.
 
  Of what a group has of its own (B and bias of rows, D and what lies as it of k) items have a stride; all else is one matrix, whose stride is 0. */
@@ -14250,6 +14269,7 @@ static gemmepi_status gemmepi__check_reachable(const gemmepi_context *context, c
     "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
     "copy with gemmepi_upload, or register it with CUDA", name, pointer);
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* Workspace: a block for each stream, found without a lock.
 
  A bucket is a list that only grows at its head: a block is published whole, and neither moved nor freed before the
@@ -14420,6 +14440,7 @@ static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
     }
   }
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* Our CUDA sources: one file as a text, and the digest that names it with all that it includes. */
 
 /* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */
@@ -15947,6 +15968,7 @@ static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
     context->driver.module_unload(kernel->module);
   gemmepi__delete(&context->allocator, kernel);
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* One launch of a kernel of ours. */
 
 /* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
@@ -16148,6 +16170,7 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 static double gemmepi__memory_rate(const gemmepi_context *context) {
   return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* The plans that one-shot calls keep: found by what they were made for, the least recently used one goes first. */
 
 /* By gemmepi_route. */
@@ -16326,6 +16349,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   }
   gemmepi__delete(&allocator, context);
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 
 #ifndef GEMMEPI_NO_HOST
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
@@ -16395,11 +16419,23 @@ static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gem
     out[c] *= gemmepi__scale_at(problem, arguments, operand, at.item, along_k ? outer : outer + c, along_k ? k + c : k);
 }
 
+/* v += a b, over `steps` steps of k. The sums are a variable of its own, which a compiler sees to overlap with neither. */
+static void gemmepi__host_add_steps(const double *a, double (*b)[GEMMEPI__HOST_TILE], int64_t steps, double *v) {
+  double sums[GEMMEPI__HOST_TILE];
+  int64_t s;
+  int c;
+  memcpy(sums, v, sizeof sums);
+  for (s = 0; s < steps; s++)
+    for (c = 0; c < GEMMEPI__HOST_TILE; c++)
+      sums[c] += a[s] * b[s][c];
+  memcpy(v, sums, sizeof sums);
+}
+
 /* v = op(A)[`rows` rows, :] op(B)[:, columns] */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
   gemmepi__host_tile *tile, gemmepi__host_place at, int64_t rows, double v[][GEMMEPI__HOST_TILE]) {
   gemmepi__host_place a = at, b = at;
-  int64_t k, r, c, s;
+  int64_t k, r, s;
   memset(v, 0, sizeof tile->v[0]);
   memset(tile->b, 0, sizeof tile->b);
   b.row = at.column;
@@ -16415,9 +16451,7 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
       gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, b, 0, tile->b[s]);
     }
     for (r = 0; r < rows; r++)
-      for (s = 0; s < a.count; s++)
-        for (c = 0; c < GEMMEPI__HOST_TILE; c++)
-        v[r][c] += tile->a[r][s] * tile->b[s][c];
+      gemmepi__host_add_steps(tile->a[r], tile->b, a.count, v[r]);
   }
 }
 
@@ -17766,6 +17800,8 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
 }
 #endif
 #endif
+
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
 #ifndef GEMMEPI_NO_FORMULA
 /* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
@@ -27373,6 +27409,7 @@ static void gemmepi__keep_by_text(gemmepi_context *context, const gemmepi__text_
   gemmepi__release_plan(gemmepi__keep(context, key->bytes, key->size, plan));
 }
 #endif
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
@@ -27785,6 +27822,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
   gemmepi__release_plan(&plan->base);
   return status;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* What a plan is, as a struct and in words. */
 
 #ifndef GEMMEPI_NO_FORMULA
@@ -32796,6 +32834,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const v
     return status;
   return gemmepi__take_bundle(context, (const unsigned char *)data, size, NULL, "the bundle in memory");
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 
 #endif
 

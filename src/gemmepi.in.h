@@ -33,27 +33,35 @@
 #include "formula/operations.h"
 #include "formula/number.h"
 #include "formula/graph.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/simplify.h"
 #include "formula/operands.h"
 #include "formula/parse.h"
 #include "formula/print.h"
 #include "formula/derive.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "formula/formula.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/compose.h"
 #include "formula/placed.h"
 #include "formula/key.h"
 #include "formula/emit.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "formula/evaluate.h"
 #endif
 
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/view.h"
+
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/formula.h"
 #endif
 #include "problem/problem.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/arguments.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/overlap.h"
 #include "problem/grouped.h"
 #ifndef GEMMEPI_NO_FORMULA
@@ -78,16 +86,21 @@
 #include "device/handles.h"
 #include "device/memory.h"
 #include "device/pointers.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "device/workspace.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/source.h"
 #include "device/code.h"
 #include "device/bundle.h"
 #include "device/compile.h"
 #include "device/dump.h"
 #include "device/kernel.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "device/launch.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/kept.h"
 #include "device/destroy.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
@@ -102,6 +115,8 @@
 #endif
 
 #include "kernels/params.h"
+
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
 #ifndef GEMMEPI_NO_FORMULA
 #include "elementwise/formula_pass.h"
@@ -149,7 +164,9 @@
 #include "product/found_plan.h"
 #include "product/plan.h"
 #include "product/text_key.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "product/run.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/explain.h"
 #include "grouped/plan.h"
 #include "grouped/run.h"
@@ -176,6 +193,7 @@
 #include "ahead/tune.h"
 #include "ahead/answer_file.h"
 #include "ahead/bundle.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 
 #endif
 

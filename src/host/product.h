@@ -73,12 +73,24 @@ static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gem
                                     along_k ? k + c : k);
 }
 
+/* v += a b, over `steps` steps of k. The sums are a variable of its own, which a compiler sees to overlap with neither. */
+static void gemmepi__host_add_steps(const double *a, double (*b)[GEMMEPI__HOST_TILE], int64_t steps, double *v) {
+    double sums[GEMMEPI__HOST_TILE];
+    int64_t s;
+    int c;
+    memcpy(sums, v, sizeof sums);
+    for (s = 0; s < steps; s++)
+        for (c = 0; c < GEMMEPI__HOST_TILE; c++)
+            sums[c] += a[s] * b[s][c];
+    memcpy(v, sums, sizeof sums);
+}
+
 /* v = op(A)[`rows` rows, :] op(B)[:, columns] */
 static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                                    gemmepi__host_tile *tile, gemmepi__host_place at, int64_t rows,
                                    double v[][GEMMEPI__HOST_TILE]) {
     gemmepi__host_place a = at, b = at;
-    int64_t k, r, c, s;
+    int64_t k, r, s;
     memset(v, 0, sizeof tile->v[0]);
     memset(tile->b, 0, sizeof tile->b);
     b.row = at.column;
@@ -94,9 +106,7 @@ static void gemmepi__host_multiply(const gemmepi__problem *problem, const gemmep
             gemmepi__host_load_factor(problem, arguments, GEMMEPI__B, b, 0, tile->b[s]);
         }
         for (r = 0; r < rows; r++)
-            for (s = 0; s < a.count; s++)
-                for (c = 0; c < GEMMEPI__HOST_TILE; c++)
-                    v[r][c] += tile->a[r][s] * tile->b[s][c];
+            gemmepi__host_add_steps(tile->a[r], tile->b, a.count, v[r]);
     }
 }
 
