@@ -1446,8 +1446,9 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
  debugger (-Og), which takes it a third of the time. What runs for each element never stands there: functions of different
  options are not inlined into each other. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
-#define GEMMEPI__OPTIMIZE_LITTLE_END   _Pragma("GCC pop_options")
+#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN \
+  _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
+#define GEMMEPI__OPTIMIZE_LITTLE_END _Pragma("GCC pop_options")
 #else
 #define GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #define GEMMEPI__OPTIMIZE_LITTLE_END
@@ -8757,45 +8758,69 @@ static uint32_t gemmepi__side_types(const gemmepi__problem *problem, int operand
   return operand >= GEMMEPI__BIAS ? GEMMEPI__VECTOR_TYPES : GEMMEPI__MATRIX_TYPES;
 }
 
-static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
-  size_t i;
-  for (i = 0; i < GEMMEPI__COUNT(gemmepi__dtypes); i++)
-    if (types >> i & 1)
-      gemmepi__append(text, "%s%s", text->length ? ", " : "", gemmepi__dtypes[i].name);
+/* >>where its operands lie */
+
+/* The alignment that a pointer of the view has: the promise, and the element in any case. */
+static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gemmepi__view *view) {
+  int32_t element = view->bits > 8 ? view->bits / 8 : 1;
+  return problem->alignment > element ? problem->alignment : element;
 }
 
-static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
-    (int)dtype, GEMMEPI__UNINITIALISED);
+/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
+ such beginnings within a line. */
+static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
+  int64_t of = view->alignment | further, element = view->bits / 8;
+  int unit = 16;
+  if (view->lines > 1)
+    of |= view->ld * element;
+  if (problem->batch > 1)
+    of |= view->batch_stride * element;
+  while (of % unit)
+    unit /= 2;
+  return unit;
 }
 
-static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand, gemmepi_dtype dtype) {
-  char accepted[128];
-  gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
-  uint32_t types = gemmepi__side_types(problem, operand);
-  const char *name = gemmepi__operand_names[operand];
-  if (!gemmepi__dtype_is_known(dtype))
-    return gemmepi__refuse_dtype(name, dtype);
-  if (types >> dtype & 1)
-    return GEMMEPI_OK;
-  gemmepi__append_types(&text, types);
+#define GEMMEPI__DEFAULT_ALIGNMENT 16
+
+/* Of a call without a plan, whose pointers have so much: where a row's place must not decide, it is not theirs that counts. */
+static size_t gemmepi__alignment_wanted(uint64_t flags, size_t of_pointers) {
+  return flags & GEMMEPI_BATCH_INVARIANT ? GEMMEPI__DEFAULT_ALIGNMENT : of_pointers;
+}
+
+/* >>the list of its operands */
+
+/* Of an operand that the problem has: whether no pointer of args is it. D's one scale and its amax are the library's own where it finds
+ the one from the other. */
+static int gemmepi__is_no_argument(const gemmepi__problem *problem, int operand) {
   if (operand == GEMMEPI__D)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-      gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
-  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
-    name, gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+    return gemmepi__lacks_d(problem);
+  return problem->found_scale == GEMMEPI_SCALE_TENSOR &&
+     (operand == GEMMEPI__SCALE_D || operand == GEMMEPI__AMAX_D);
 }
 
-/* The type of a tensor that the caller left open, given d's. */
-static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
-  if (gemmepi__is_fp8((int)d) && operand != GEMMEPI__AUX)
-    return GEMMEPI_BF16;
-  return d == GEMMEPI_I8 && operand >= GEMMEPI__BIAS ? GEMMEPI_F32 : d;
+static void gemmepi__list_operands(gemmepi__problem *problem) {
+  int operand, written;
+  problem->used = 0;
+  problem->count = problem->outputs = 0;
+  for (written = 1; written >= 0; written--)
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+      if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written &&
+        !gemmepi__is_no_argument(problem, operand)) {
+        problem->used |= 1u << operand;
+        problem->list[problem->count++] = (int8_t)operand;
+        problem->outputs += written;
+      }
 }
 
-/* >>scales and amax */
+static void gemmepi__free_formula(gemmepi__problem *problem, const gemmepi_allocator *allocator) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__delete_formula(allocator, problem->formula);
+#else
+  (void)allocator;
+#endif
+  problem->formula = NULL;
+}
+/* The scales and largest magnitudes that a desc asks for. */
 
 /* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
 static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype, int32_t alignment) {
@@ -8935,11 +8960,44 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
   amax->lines = amax->length = amax->ld = 1;
   return gemmepi__take_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
 }
+/* A desc becomes a problem: defaults, every rule, column-major folded. */
 
-/* The alignment that a pointer of the view has: the promise, and the element in any case. */
-static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gemmepi__view *view) {
-  int32_t element = view->bits > 8 ? view->bits / 8 : 1;
-  return problem->alignment > element ? problem->alignment : element;
+static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__dtypes); i++)
+    if (types >> i & 1)
+      gemmepi__append(text, "%s%s", text->length ? ", " : "", gemmepi__dtypes[i].name);
+}
+
+static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
+    (int)dtype, GEMMEPI__UNINITIALISED);
+}
+
+static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand, gemmepi_dtype dtype) {
+  char accepted[128];
+  gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
+  uint32_t types = gemmepi__side_types(problem, operand);
+  const char *name = gemmepi__operand_names[operand];
+  if (!gemmepi__dtype_is_known(dtype))
+    return gemmepi__refuse_dtype(name, dtype);
+  if (types >> dtype & 1)
+    return GEMMEPI_OK;
+  gemmepi__append_types(&text, types);
+  if (operand == GEMMEPI__D)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+      gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
+      gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
+    name, gemmepi__dtype(dtype)->name, gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+}
+
+/* The type of a tensor that the caller left open, given d's. */
+static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
+  if (gemmepi__is_fp8((int)d) && operand != GEMMEPI__AUX)
+    return GEMMEPI_BF16;
+  return d == GEMMEPI_I8 && operand >= GEMMEPI__BIAS ? GEMMEPI_F32 : d;
 }
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
@@ -9257,29 +9315,6 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
   return status ? status : gemmepi__check_accumulation(desc);
 }
 
-/* Of an operand that the problem has: whether no pointer of args is it. D's one scale and its amax are the library's own where it finds
- the one from the other. */
-static int gemmepi__is_no_argument(const gemmepi__problem *problem, int operand) {
-  if (operand == GEMMEPI__D)
-    return gemmepi__lacks_d(problem);
-  return problem->found_scale == GEMMEPI_SCALE_TENSOR &&
-     (operand == GEMMEPI__SCALE_D || operand == GEMMEPI__AMAX_D);
-}
-
-static void gemmepi__list_operands(gemmepi__problem *problem) {
-  int operand, written;
-  problem->used = 0;
-  problem->count = problem->outputs = 0;
-  for (written = 1; written >= 0; written--)
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-      if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written &&
-        !gemmepi__is_no_argument(problem, operand)) {
-        problem->used |= 1u << operand;
-        problem->list[problem->count++] = (int8_t)operand;
-        problem->outputs += written;
-      }
-}
-
 /* >>formulas */
 
 #ifndef GEMMEPI_NO_FORMULA
@@ -9347,15 +9382,6 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
     problem->formula->owned->operands[GEMMEPI__RESULT].dtype = GEMMEPI_F32;
   return status;
 #endif
-}
-
-static void gemmepi__free_formula(gemmepi__problem *problem, const gemmepi_allocator *allocator) {
-#ifndef GEMMEPI_NO_FORMULA
-  gemmepi__delete_formula(allocator, problem->formula);
-#else
-  (void)allocator;
-#endif
-  problem->formula = NULL;
 }
 
 /* >>desc to problem */
@@ -9442,27 +9468,6 @@ static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t
   return gemmepi__normalise_in(NULL, desc, alignment, problem);
 }
 #endif
-
-/* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
- such beginnings within a line. */
-static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
-  int64_t of = view->alignment | further, element = view->bits / 8;
-  int unit = 16;
-  if (view->lines > 1)
-    of |= view->ld * element;
-  if (problem->batch > 1)
-    of |= view->batch_stride * element;
-  while (of % unit)
-    unit /= 2;
-  return unit;
-}
-
-#define GEMMEPI__DEFAULT_ALIGNMENT 16
-
-/* Of a call without a plan, whose pointers have so much: where a row's place must not decide, it is not theirs that counts. */
-static size_t gemmepi__alignment_wanted(uint64_t flags, size_t of_pointers) {
-  return flags & GEMMEPI_BATCH_INVARIANT ? GEMMEPI__DEFAULT_ALIGNMENT : of_pointers;
-}
 
 static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogue_needs *needs) {
   const gemmepi__view *views = problem->views;

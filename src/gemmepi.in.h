@@ -59,6 +59,8 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/formula.h"
 #endif
 #include "problem/problem.h"
+#include "problem/scales.h"
+#include "problem/normalise.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/arguments.h"
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN

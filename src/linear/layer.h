@@ -7,6 +7,7 @@
 #define GEMMEPI_LINEAR_LAYER_H
 
 #include "../problem/arguments.h"
+#include "../problem/normalise.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "../problem/formula_arguments.h"
 #endif

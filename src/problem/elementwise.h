@@ -3,7 +3,7 @@
 #define GEMMEPI_PROBLEM_ELEMENTWISE_H
 
 #include "overlap.h"
-#include "problem.h"
+#include "normalise.h"
 
 #define GEMMEPI__MAX_RANK 8
 

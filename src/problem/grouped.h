@@ -6,6 +6,7 @@
 
 #include "../base/fault.h"
 #include "arguments.h"
+#include "normalise.h"
 
 /* >>desc to problem */
 

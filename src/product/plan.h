@@ -3,6 +3,7 @@
 #define GEMMEPI_PRODUCT_PLAN_H
 
 #include "../device/destroy.h"
+#include "../problem/normalise.h"
 #include "formulas.h"
 #include "answers.h"
 #include "found_plan.h"

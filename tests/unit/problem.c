@@ -1,6 +1,6 @@
 /* From a desc to a problem: what the defaults are, column-major products, and that the bytes of problems are equal where they mean
    the same, as those are the keys by which plans are found. */
-#include "problem/problem.h"
+#include "problem/normalise.h"
 
 #include "test.h"
 

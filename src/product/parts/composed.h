@@ -3,6 +3,7 @@
 #ifndef GEMMEPI_PRODUCT_PARTS_COMPOSED_H
 #define GEMMEPI_PRODUCT_PARTS_COMPOSED_H
 
+#include "../../problem/scales.h"
 #include "inside.h"
 #include "pass.h"
 #ifndef GEMMEPI_NO_FORMULA
