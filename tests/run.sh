@@ -148,6 +148,7 @@ list() {
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
     echo 'unit/formula_sanitized sh tests/unit/formula_sanitized.sh'
+    echo 'unit/formula_text sh tests/unit/formula_text.sh'
     echo 'programs sh tests/programs.sh'
     echo 'parallel sh tests/parallel.sh'
     echo 'cmake sh tests/compile/cmake.sh'

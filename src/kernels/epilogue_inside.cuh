@@ -195,11 +195,12 @@ __device__ inline void finish_output(const gemmepi__epilogue_params &p, Epilogue
     const gemmepi__formula_place &to = state.beside[Place];
     if constexpr (Reduction != reduction::none)
         keep_part<Members, Reduction>(p, at, x, kept.parts[state.mask_place]);
-    else
+    else {
 #pragma unroll
         for (int member = 0; member < Members; member++)
             store_at((Type *)to.data + at.item * to.stride + at.row * to.ld + column_of_half<Members>(p, at.column, member),
                      at.valid, x[member]);
+    }
 }
 
 #define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];
