@@ -55,7 +55,7 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
     if (plan->maps.function)
         gemmepi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        gemmepi__sm90_explain(&plan->inner, &plan->built.sm90, text);
+        plan->engine->explain(&plan->inner, &plan->built.sm90, text);
     else
         gemmepi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details.kernel,
                         plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);

@@ -42,6 +42,9 @@ static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan,
     params.groups = plan->problem.grouping.groups;
     params.positions = (int)gemmepi__positions(&plan->problem);
     params.tile = plan->tile;
+    params.low = plan->low;
+    params.columns = plan->columns;
+    params.band = plan->band;
     params.count = (int *)(void *)space->count;
     params.parts = (gemmepi__group_part *)(void *)space->parts;
     params.faults =
@@ -139,7 +142,7 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
         own.uses_c = 0;
         own.beta = 0;
     }
-    return gemmepi__sm90_engine.run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
+    return plan->engine->run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
 }
 
 /* >>workspace */

@@ -1,7 +1,7 @@
 // Grouped products, before their kernel: the ends and indices checked, and the groups divided into parts, one for each tile's rows.
 //
-// One block, as groups are few: what it takes is behind the launch, but for long indices. Where anything is wrong there are no parts, so
-// that nothing is written, and the host's memory says what.
+// One block, as groups are few: what it takes is behind the launch, but for long indices. Of many parts several blocks list some each, and
+// each checks all. Where anything is wrong there are no parts, so that nothing is written, and the host's memory says what.
 #include "types.cuh"
 #include "params.h"
 
@@ -76,7 +76,7 @@ __device__ inline int least(int own, int *shared) {
     return own;
 }
 
-// >>the kernel
+// >>which group
 
 // Of the first `count` numbers, which ascend, how many are at most x: there is one.
 __device__ inline int last_at_most(const int *numbers, int count, int x) {
@@ -90,6 +90,52 @@ __device__ inline int last_at_most(const int *numbers, int count, int x) {
     }
     return low;
 }
+
+// >>parts of a group: rows of tiles, times columns
+
+// Rows of tiles; `low` says that of the last rows, which are few, a tile has two columns.
+struct Tile_rows {
+    int full, low;
+};
+__device__ inline Tile_rows tile_rows_of(const gemmepi__groups_params &p, int rows) {
+    if (!p.tile)
+        return {1, 0};
+    int full = rows / p.tile, rest = rows - full * p.tile, low = rest > 0 && rest <= p.low;
+    return {full + (rest > 0 && !low), low};
+}
+__device__ inline int parts_of(const gemmepi__groups_params &p, Tile_rows rows) {
+    return rows.full * p.columns + (rows.low ? (p.columns + 1) / 2 : 0);
+}
+
+struct Part_place {
+    int row, column;
+};
+// The nth part in a band of `height` rows: columns one after another.
+__device__ inline Part_place place_in_band(const gemmepi__groups_params &p, int nth, int first, int height) {
+    int column = nth / height;
+    return {first + nth - column * height, column};
+}
+// Likewise where the row of low tiles follows: each behind the two columns that it has.
+__device__ inline Part_place place_in_last_band(const gemmepi__groups_params &p, int nth, int first, int height) {
+    int of_pair = 2 * height + 1, pair = nth / of_pair, within = nth - pair * of_pair, columns = 2 * pair + 1 < p.columns ? 2 : 1;
+    if (within >= columns * height)
+        return {first + height, 2 * pair};
+    return {first + within % height, 2 * pair + within / height};
+}
+// The nth part of a group: bands of rows, all about as high, so that what is under way at a time reads few rows of A and few columns of
+// B, and a group's B as few times as can be.
+__device__ inline Part_place place_of_part(const gemmepi__groups_params &p, Tile_rows rows, int nth) {
+    int bands = (rows.full + p.band / 2) / p.band, height = bands > 1 ? (rows.full + bands - 1) / bands : rows.full;
+    int last = height ? (rows.full - 1) / height : 0, band = height ? nth / (height * p.columns) : 0;
+    band = band < last ? band : last;
+    nth -= band * height * p.columns;
+    int first = band * height, left = rows.full - first;
+    if (band < last)
+        return place_in_band(p, nth, first, height);
+    return rows.low ? place_in_last_band(p, nth, first, left) : place_in_band(p, nth, first, left);
+}
+
+// >>the kernel
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p) {
     __shared__ int starts[GEMMEPI__MOST_GROUPS + 1], parts[GEMMEPI__MOST_GROUPS + 1]; // of each group: its first position and part
@@ -109,14 +155,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
     for (int i = 0; i < 3; i++) // the same of all threads
         wrong[GEMMEPI__FAULT_A + i] =
             p.indices[i] ? least(wrong_index(p.indices[i], p.limits[i], positions), sums) : NONE;
-    bool is_wrong = false;
+    bool is_wrong = false, is_first = blockIdx.x == 0 && threadIdx.x == 0;
     for (int i = 0; i < GEMMEPI__FAULTS; i++) {
         is_wrong = is_wrong || wrong[i] != NONE;
-        if (threadIdx.x == 0 && wrong[i] != NONE)
+        if (is_first && wrong[i] != NONE)
             say_fault(p, i, wrong[i]);
     }
     if (is_wrong) {
-        if (threadIdx.x == 0)
+        if (is_first)
             *p.count = 0;
         return;
     }
@@ -124,8 +170,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
     // Parts of groups
     int own = 0, of_group[EACH], start = before;
     for (int i = 0; i < EACH; i++) {
-        int rows = first + i < p.groups ? ends[i] - start : 0;
-        of_group[i] = first + i >= p.groups ? 0 : p.tile ? (rows + p.tile - 1) / p.tile : 1;
+        of_group[i] = first + i < p.groups ? parts_of(p, tile_rows_of(p, ends[i] - start)) : 0;
         own += of_group[i];
         if (first + i < p.groups) {
             starts[first + i] = start;
@@ -139,17 +184,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
         part += of_group[i];
     }
     if (threadIdx.x == THREADS - 1) {
+        starts[p.groups] = positions;
         parts[p.groups] = part;
-        *p.count = part;
+        if (blockIdx.x == 0)
+            *p.count = part;
     }
     __syncthreads();
 
     // Written side by side. A group that follows empty ones has the same first part as they: the last of them is it.
     int count = parts[p.groups];
-    for (int i = (int)threadIdx.x; i < count; i += THREADS) {
-        int group = last_at_most(parts, p.groups, i), from = starts[group] + (i - parts[group]) * p.tile;
-        int end = group + 1 < p.groups ? starts[group + 1] : positions;
-        gemmepi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, 0};
+    for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < count; i += (int)gridDim.x * THREADS) {
+        int group = last_at_most(parts, p.groups, i), from = starts[group], end = starts[group + 1];
+        Part_place at = place_of_part(p, tile_rows_of(p, end - from), i - parts[group]);
+        from += at.row * p.tile;
+        gemmepi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, at.column};
         p.parts[i] = one;
     }
 }

@@ -126,6 +126,8 @@ static void gemmepi__append_grouping(gemmepi__text *text, const gemmepi__problem
         gemmepi__append(
             text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
             grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
+    if (grouping->scales_gathered)
+        gemmepi__append(text, "#define GEMMEPI_SCALES_GATHERED 1\n");
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
