@@ -8295,7 +8295,7 @@ typedef struct gemmepi__kernel_groups {
   const int *count; /* of the parts; 0 where ends or indices are wrong */
   const gemmepi__group_part *parts;
   const int *index_a, *index_b, *index_d; /* NULL: none */
-  long long rows_a; /* that the scales of a have along k */
+  long long rows_a; /* of a as it is stored, whose scales are by rows */
   const void *maps; /* maps_sm90.cu: of each group's A and B */
 } gemmepi__kernel_groups;
 #if !defined(__CUDACC__) || GEMMEPI_GROUPED
@@ -10338,15 +10338,17 @@ static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, 
   return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
 }
 
-/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another. */
+/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another: blocks' lines are whole
+ also where there is one. */
 static void gemmepi__spread_scales(gemmepi__problem *problem) {
   uint32_t own = gemmepi__own_of_group(problem->grouping.is_of_k);
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++) {
     gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    int is_block = problem->views[operand].scale == GEMMEPI_SCALE_BLOCK_128;
     if (!scale->dtype || !(own >> operand & 1) || scale->batch_stride || problem->batch <= 1)
       continue;
-    scale->batch_stride = scale->lines * scale->ld;
+    scale->batch_stride = scale->lines * (is_block ? (scale->length + 3) / 4 * 4 : scale->ld);
     scale->bytes += (problem->batch - 1) * scale->batch_stride * 4;
   }
 }
@@ -28085,6 +28087,7 @@ static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) 
       continue;
     view->lines = gemmepi__positions(problem);
     *view = gemmepi__converted_view(view, 1, view->dtype);
+    view->scale = problem->views[operand].scale;
   }
   inner.grouping.scales_gathered =
     gemmepi__is_gathered(problem, GEMMEPI__A) && problem->views[GEMMEPI__A].scale > GEMMEPI_SCALE_TENSOR;
@@ -28496,7 +28499,9 @@ static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemme
   groups->index_b = (const int *)lists->lists[GEMMEPI__FAULT_B];
   groups->index_d = (const int *)lists->lists[GEMMEPI__FAULT_D];
   groups->maps = space->maps;
-  groups->rows_a = plan->problem.views[GEMMEPI__SCALE_A].length;
+  groups->rows_a = gemmepi__is_gathered(&plan->problem, GEMMEPI__A) && !plan->problem.grouping.is_of_k
+        ? plan->problem.views[GEMMEPI__A].lines
+        : plan->problem.m;
 }
 
 static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan, const gemmepi__arguments *arguments,

@@ -53,6 +53,7 @@ static gemmepi__problem gemmepi__inner_problem(const gemmepi__problem *problem) 
             continue;
         view->lines = gemmepi__positions(problem);
         *view = gemmepi__converted_view(view, 1, view->dtype);
+        view->scale = problem->views[operand].scale;
     }
     inner.grouping.scales_gathered =
         gemmepi__is_gathered(problem, GEMMEPI__A) && problem->views[GEMMEPI__A].scale > GEMMEPI_SCALE_TENSOR;

@@ -109,7 +109,9 @@ static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemme
     groups->index_b = (const int *)lists->lists[GEMMEPI__FAULT_B];
     groups->index_d = (const int *)lists->lists[GEMMEPI__FAULT_D];
     groups->maps = space->maps;
-    groups->rows_a = plan->problem.views[GEMMEPI__SCALE_A].length;
+    groups->rows_a = gemmepi__is_gathered(&plan->problem, GEMMEPI__A) && !plan->problem.grouping.is_of_k
+                         ? plan->problem.views[GEMMEPI__A].lines
+                         : plan->problem.m;
 }
 
 static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,

@@ -70,7 +70,7 @@ typedef struct gemmepi__kernel_groups {
     const int *count; /* of the parts; 0 where ends or indices are wrong */
     const gemmepi__group_part *parts;
     const int *index_a, *index_b, *index_d; /* NULL: none */
-    long long rows_a;                       /* that the scales of a have along k */
+    long long rows_a;                       /* of a as it is stored, whose scales are by rows */
     const void *maps;                       /* maps_sm90.cu: of each group's A and B */
 } gemmepi__kernel_groups;
 #if !defined(__CUDACC__) || GEMMEPI_GROUPED

@@ -188,15 +188,17 @@ static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, 
     return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
 }
 
-/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another. */
+/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another: blocks' lines are whole
+   also where there is one. */
 static void gemmepi__spread_scales(gemmepi__problem *problem) {
     uint32_t own = gemmepi__own_of_group(problem->grouping.is_of_k);
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++) {
         gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+        int is_block = problem->views[operand].scale == GEMMEPI_SCALE_BLOCK_128;
         if (!scale->dtype || !(own >> operand & 1) || scale->batch_stride || problem->batch <= 1)
             continue;
-        scale->batch_stride = scale->lines * scale->ld;
+        scale->batch_stride = scale->lines * (is_block ? (scale->length + 3) / 4 * 4 : scale->ld);
         scale->bytes += (problem->batch - 1) * scale->batch_stride * 4;
     }
 }

@@ -416,6 +416,7 @@ static void run_case(const grouped_case *c, uint64_t seed) {
 #define F32    GEMMEPI_F32
 #define E4M3   GEMMEPI_E4M3
 #define NO     GEMMEPI_SCALE_NONE
+#define TENSOR GEMMEPI_SCALE_TENSOR
 #define OUTER  GEMMEPI_SCALE_OUTER
 #define VECTOR GEMMEPI_SCALE_VECTOR_128
 #define BLOCK  GEMMEPI_SCALE_BLOCK_128
@@ -488,6 +489,27 @@ static void what_no_fast_kernel_takes_runs_all_the_same(void) {
         {"k 0", BF16, BF16, GEMMEPI_NONE | GEMMEPI_BIAS, 0, 6, 300, 0, 40, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
     };
     wants_fused = 0;
+    RUN_CASES(cases);
+}
+
+static void fp8_rows_of_groups_are_products_by_the_fast_kernel(void) {
+    static const grouped_case cases[] = {
+        {"one scale for all", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 272, 136, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, TENSOR, TENSOR, 2},
+        {"1 x 128 by 128 x 128", E4M3, BF16, GEMMEPI_NONE, 0, 6, 500, 400, 272, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"likewise, one group has all", E4M3, BF16, GEMMEPI_NONE, 0, 6, 500, 272, 264, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 1},
+        {"likewise, even", E4M3, F32, GEMMEPI_BIAS, 0, 3, 600, 128, 256, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 0},
+        {"likewise, nothing in any group", E4M3, BF16, GEMMEPI_NONE, 0, 6, 500, 256, 264, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 3},
+        {"likewise, a gate, gathered", E4M3, BF16, GEMMEPI_SILU | GEMMEPI_GATED, 0, 6, 400, 384, 256, 0, 0, 1, 77, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"likewise, scattered with weights", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 256, 136, 0, 0, 1, 0, 0, 410, 1, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"1 x 128 both, alpha and C", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 256, 136, 0, 0, 1, 0, 0, 0, 0, 0, 2, .5, VECTOR, VECTOR, 2},
+        {"blocks both, gathered", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 272, 136, 0, 0, 1, 300, 0, 0, 0, 0, 0, 0, BLOCK, BLOCK, 2},
+        {"rows and columns, a bias and gelu, gathered and scattered", E4M3, BF16, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 0, 6, 400, 144, 264, 0, 0, 1, 77, 0, 410, 0, 0, 0, 0, OUTER, OUTER, 2},
+        {"rows and columns, fast sums, gathered", E4M3, BF16, GEMMEPI_SILU, GEMMEPI_FAST_ACCUMULATION, 6, 400, 144, 264, 0, 0, 1, 77, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
+        {"fast sums, a gate with aux", E4M3, BF16, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, GEMMEPI_FAST_ACCUMULATION, 6, 400, 144, 272, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
+        {"e5m2, gradient of silu", GEMMEPI_E5M2, BF16, GEMMEPI_SILU | GEMMEPI_BACKWARD, 0, 6, 400, 256, 136, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"64 groups", E4M3, BF16, GEMMEPI_NONE, 0, 64, 640, 128, 64, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+    };
+    wants_fused = strstr(here->name, "without") == NULL;
     RUN_CASES(cases);
 }
 
@@ -713,6 +735,7 @@ int main(void) {
         RUN(every_kind_of_epilogue_goes_with_groups_of_rows);
         RUN(rows_are_gathered_scattered_and_weighted);
         RUN(what_no_fast_kernel_takes_runs_all_the_same);
+        RUN(fp8_rows_of_groups_are_products_by_the_fast_kernel);
         RUN(groups_of_k_are_products_by_the_fast_kernel);
         RUN(groups_of_k_are_products_of_their_own);
         RUN(descs_without_a_meaning_are_refused_in_words);
