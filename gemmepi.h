@@ -564,7 +564,8 @@ typedef enum gemmepi_grouping {
      epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
    Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula,
-   no BATCH_INVARIANT and no FIND_SCALE_D. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
+   no BATCH_INVARIANT. FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128 alone, on the host and where the kernel for Hopper takes the product:
+   args.found_scale_d[column / 128 * rows of D + row of D], written where D is; else it is refused. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
    does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
@@ -908,6 +909,7 @@ typedef struct gemmepi_any_desc {
     const gemmepi_elementwise_desc *elementwise;
     const gemmepi_linear_desc *linear; /* a layer, forward */
     const gemmepi_linear_desc *linear_backward;
+    const gemmepi_grouped_desc *grouped;
 } gemmepi_any_desc;
 
 /* Told that `done` of `count` problems are done, from 1 on; by any thread that works on them, but one at a time. Must not
@@ -1323,7 +1325,7 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
    plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
    where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
    that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way,
-   and so has a product whose formula is inside a kernel: one that says an epilogue is timed as that, of others the product that makes v.
+   as have grouped products so far, and so has a product whose formula is inside a kernel: one that says an epilogue is timed as that, of others the product that makes v.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
    answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
@@ -10210,9 +10212,13 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
       "those are summed that are stored [k, %s]", product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
       product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b", product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
-  if (product->flags & (GEMMEPI_BATCH_INVARIANT | GEMMEPI_FIND_SCALE_D))
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has %s, which grouped products do not take",
-      product->flags & GEMMEPI_BATCH_INVARIANT ? "BATCH_INVARIANT" : "FIND_SCALE_D");
+  if (product->flags & GEMMEPI_BATCH_INVARIANT)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+  if (product->flags & GEMMEPI_FIND_SCALE_D &&
+    (desc->grouping == GEMMEPI_GROUPS_OF_K || product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+      "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) and GROUPS_OF_ROWS", (int)product->d.scale.mode,
+      desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
   return GEMMEPI_OK;
 }
 
@@ -10320,6 +10326,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
       row->matrix->batch_stride = gemmepi__dense_stride(row->lines, row->length, row->matrix->ld, row->operand == GEMMEPI__AUX &&
         gemmepi__aux_is_mask(product->epilogue));
   }
+  if (product->flags & GEMMEPI_FIND_SCALE_D)
+    product->d.scale.batch_stride = gemmepi__dense_stride((columns + 127) / 128, product->m, 0, 0);
   if (product->bias.batch_stride == 0)
     product->bias.batch_stride = n < 0 ? 0 : n;
   if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
@@ -10377,6 +10385,16 @@ static int64_t gemmepi__positions(const gemmepi__problem *problem) {
   return problem->grouping.is_of_k ? problem->k : problem->m;
 }
 
+/* The scales that are found for D: a line of all its rows for each 128 of its columns. */
+static gemmepi_status gemmepi__unite_found_scales(gemmepi__problem *problem) {
+  gemmepi__view *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
+  if (!found->dtype)
+    return GEMMEPI_OK;
+  found->length = found->ld = gemmepi__rows_of_d(problem);
+  found->batch_stride = 0;
+  return gemmepi__check_view(found, "d.scale", 1);
+}
+
 static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
   static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
   int of_k = problem->grouping.is_of_k;
@@ -10386,6 +10404,8 @@ static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gem
     status = gemmepi__make_one(problem, GEMMEPI__B, desc->gather_b ? desc->gather_b : -1);
   for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
     status = gemmepi__make_one(problem, of_rows[i], desc->scatter_d ? desc->scatter_d : -1);
+  if (!status)
+    status = gemmepi__unite_found_scales(problem);
   if (!status && desc->weighted)
     status = gemmepi__make_weights(problem, gemmepi__rows_of_d(problem));
   return status;
@@ -14505,8 +14525,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "DEVICE void differentiate(Acc parameter,const Acc(&saved)[HALVES_SAVED][RUN],Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[0][i]=UPSTREAM?times_derivative<ACTIVATION>(saved[0][i],v[0][i],parameter)\n:times_derivative<ACTIVATION>(v[0][i],saved[0][i],parameter);\n}\n\nDEVICE void add_residual(Acc scale,const Acc(&residual)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],SCALES_RESIDUAL?product(residual[i],scale):residual[i]);\n}\n"}},
 {"epilogue_found.cuh",
 {
-"#line 1 \"src/kernels/epilogue_found.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\nconstexpr int VECTOR_COLUMNS=SCALE_STEPS;\n\n\nDEVICE void write_scale(const gemmepi__epilogue_params&p,long long item,long long row,long long column,float scale){\nconst_cast<float*>(p.scale_d.data)[item*p.scale_d.stride +column/VECTOR_COLUMNS*p.m+row]=scale;\n}\n\n\nDEVICE void store_by_scale(const gemmepi__epilogue_params&p,float scale,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nif constexpr(SAME<Acc,F32>)\nstore_scaled<GEMMEPI_D_TYPE,false>(p.d,0,factor_of_scale(scale),item,row,column,valid,v);\n}\n\n\n\nDEVICE Magnitude largest_of_neighbours(Magnitude largest){\nfor(u32 step=(blockDim.x*RUN<VECTOR_COLUMNS?blockDim.x:VECTOR_COLUMNS/RUN)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\n"
-"DEVICE void store_found_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,long long row,\nlong long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nMagnitude largest=0;\nkeep_largest_of_run(v[half],valid,largest);\nif(AMAX_D&&largest>state.largest_d)\nstate.largest_d=largest;\nlargest=largest_of_neighbours(largest);\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>((u32)largest);\nlong long at=column_of_half<HALVES_OUT>(p,column,half);\nif(valid>0&&threadIdx.x%(VECTOR_COLUMNS/RUN)==0)\nwrite_scale(p,item,row,at,scale);\nstore_by_scale(p,scale,item,row,at,valid,v[half]);\n}\n}\n"}},
+"#line 1 \"src/kernels/epilogue_found.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\nconstexpr int VECTOR_COLUMNS=SCALE_STEPS;\n\n\n\nDEVICE void write_scale(const gemmepi__epilogue_params&p,long long item,long long row,long long column,float scale){\n#if GEMMEPI_GROUPED\nconst_cast<float*>(p.scale_d.data)[column/VECTOR_COLUMNS*p.scale_d.stride +row]=scale;\n#else\nconst_cast<float*>(p.scale_d.data)[item*p.scale_d.stride +column/VECTOR_COLUMNS*p.m+row]=scale;\n#endif\n}\n\n\nDEVICE void store_by_scale(const gemmepi__epilogue_params&p,float scale,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nif constexpr(SAME<Acc,F32>)\nstore_scaled<GEMMEPI_D_TYPE,false>(p.d,0,factor_of_scale(scale),item,row,column,valid,v);\n}\n\n\n\nDEVICE Magnitude largest_of_neighbours(Magnitude largest){\nfor(u32 step=(blockDim.x*RUN<VECTOR_COLUMNS?blockDim.x:VECTOR_COLUMNS/RUN)/2;step>0;step/=2){\n"
+"Magnitude other=__shfl_xor_sync(0xffffffff,largest,step);\nlargest=other>largest?other:largest;\n}\nreturn largest;\n}\n\n\nDEVICE void store_found_result(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,long long row,\nlong long column,int valid,const Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nMagnitude largest=0;\nkeep_largest_of_run(v[half],valid,largest);\nif(AMAX_D&&largest>state.largest_d)\nstate.largest_d=largest;\nlargest=largest_of_neighbours(largest);\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>((u32)largest);\nlong long at=column_of_half<HALVES_OUT>(p,column,half);\nif(valid>0&&threadIdx.x%(VECTOR_COLUMNS/RUN)==0)\nwrite_scale(p,item,row,at,scale);\nstore_by_scale(p,scale,item,row,at,valid,v[half]);\n}\n}\n"}},
 {"epilogue_fragment.cuh",
 {
 "#line 1 \"src/kernels/epilogue_fragment.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\nDEVICE long long offset(const gemmepi__kernel_matrix&x,long long item,long long row,long long column){\nreturn item*x.stride +row*x.ld+column;\n}\n\n\ntemplate<int Halves>DEVICE long long column_of_half(const gemmepi__epilogue_params&p,long long column,int half){\nif constexpr(IN_GROUPS&&Halves>1)\nreturn column+(long long)((u32)column/HALF_GROUP +half)*HALF_GROUP;\nelse\nreturn column+half*p.n;\n}\n\n\n__device__ constexpr int place(int i){\nreturn SPREAD?i/2*8+i%2:i;\n}\n\nconstexpr int IN_ROW=APART?16:2,OF_ROWS=APART?2:4;\nDEVICE int lane_of_row(){\nreturn APART?(int)(threadIdx.x%2+threadIdx.x%32/IN_ROW*2):(int)(threadIdx.x%4);\n}\nDEVICE int row_of_lane(){\nreturn(int)(threadIdx.x%32/OF_ROWS%8);\n}\n\n\ntemplate<class T>struct Read{\nWords<T,SPREAD?2:RUN>at[SPREAD?RUN/2:1];\n};\ntemplate<class T>DEVICE Read<T>read(const T*from,int valid){\nRead<T>read={};\n"
@@ -14836,8 +14856,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "set_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(HAS_BGRAD)\n"
 "column_sums[g].end_rows();\n}\n}\n\n\n\n",
 "DEVICE void finish_box(const gemmepi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_inputs(params,finisher.buffers,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\n"
-"asm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<(int)p.m;\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\n"
-"Magnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
+"asm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gemmepi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gemmepi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\nint at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\n#if GEMMEPI_SCATTERED\nat=exists?(int)row_of_d(params.groups,at):0;\n#endif\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\n"
+"finisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\ntemplate<int Halves>DEVICE u32 output_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\n"
@@ -16959,16 +16979,24 @@ static void gemmepi__host_quantise(const gemmepi__problem *problem, const gemmep
   }
 }
 
-static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x) {
+static void gemmepi__host_find_scales_of_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x,
+  int64_t item, int64_t row) {
   const gemmepi__view *d = &problem->views[GEMMEPI__D];
   int64_t step = problem->found_scale == GEMMEPI_SCALE_OUTER ? d->length : 128;
   gemmepi__host_place at;
-  for (at.item = 0; at.item < problem->batch; at.item++)
-    for (at.row = 0; at.row < d->lines; at.row++)
-      for (at.column = 0; at.column < d->length; at.column += step) {
-        at.count = gemmepi__smaller(d->length - at.column, step);
-        gemmepi__host_quantise(problem, arguments, x, at);
-      }
+  at.item = item;
+  at.row = row;
+  for (at.column = 0; at.column < d->length; at.column += step) {
+    at.count = gemmepi__smaller(d->length - at.column, step);
+    gemmepi__host_quantise(problem, arguments, x, at);
+  }
+}
+
+static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x) {
+  int64_t item, row;
+  for (item = 0; item < problem->batch; item++)
+    for (row = 0; row < problem->views[GEMMEPI__D].lines; row++)
+      gemmepi__host_find_scales_of_row(problem, arguments, x, item, row);
 }
 
 /* The scale of the amax of earlier runs, which all move one place on. Returns its reciprocal, by which D is multiplied. */
@@ -21497,7 +21525,9 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
     gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
   if (problem->found_scale)
-    params->scale_d.stride = views[GEMMEPI__FOUND_SCALE_D].batch_stride;
+    params->scale_d.stride = gemmepi__has_groups_of_rows(problem)
+        ? views[GEMMEPI__FOUND_SCALE_D].ld /* there are no items */
+        : views[GEMMEPI__FOUND_SCALE_D].batch_stride;
   for (i = 0; i < GEMMEPI__EXTRAS; i++)
     extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
   params->parameter = problem->parameter;
@@ -22780,6 +22810,8 @@ static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gem
   if (!gemmepi__promotes(problem))
     return !(gemmepi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
   if (shape->ping_pong || shape->tile_n == 192)
+    return 0;
+  if (problem->grouping.groups && is_wide && gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_AUX))
     return 0;
   return !is_wide || !(gemmepi__has(problem, GEMMEPI_BGRAD) ||
     (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
@@ -28102,8 +28134,21 @@ static const gemmepi__engine *gemmepi__engine_of_groups(const gemmepi__problem *
   return gemmepi__is_fp8_product(problem) ? &gemmepi__sm90_fp8_engine : &gemmepi__sm90_engine;
 }
 
+static int gemmepi__groups_have_shape(const gemmepi__problem *inner, int applied) {
+  const gemmepi__sm90_shape *shapes = gemmepi__sm90_shapes;
+  size_t count = GEMMEPI__COUNT(gemmepi__sm90_shapes), i;
+  if (gemmepi__is_fp8_product(inner)) {
+    shapes = gemmepi__sm90_fp8_shapes;
+    count = GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
+  }
+  for (i = 0; i < count; i++)
+    if (gemmepi__shape_takes(inner, &shapes[i], applied))
+      return 1;
+  return 0;
+}
+
 /* Why it does not take the problem, or NULL. */
-static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem, int applied) {
   gemmepi__problem inner = gemmepi__inner_problem(problem);
   const char *rule = gemmepi__is_empty(problem) ? "d is empty" : gemmepi__engines_rule(context, problem);
   const gemmepi__engine *engine = gemmepi__engine_of_groups(problem);
@@ -28129,6 +28174,8 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
       return "gathered rows are copied in units of 16 bytes";
   if (gemmepi__results_of(&inner, bits) != gemmepi__sm90_moved(&inner))
     return "its kernel stores rows of groups in units of 16 bytes";
+  if (!gemmepi__groups_have_shape(&inner, applied))
+    return "no shape of its kernel has registers and memory for this epilogue";
   return NULL;
 }
 
@@ -28258,6 +28305,9 @@ static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemm
   if (context->routes && !(context->routes >> GEMMEPI_ROUTE_PLAIN & 1))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
       plan->not_fused);
+  if (plan->problem.found_scale)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+      "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none", plan->not_fused);
   plan->inner = plan->problem;
   plan->applied = 0;
   plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
@@ -28284,7 +28334,7 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
   gemmepi_context *context = plan->base.context;
   gemmepi_status status = gemmepi__make_faults(context);
   plan->columns = plan->band = 1;
-  plan->not_fused = gemmepi__grouped_rule(context, &plan->problem);
+  plan->not_fused = gemmepi__grouped_rule(context, &plan->problem, plan->applied);
   plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
   plan->groups.blocks = plan->groups.threads_y = 1;
   plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
@@ -28349,8 +28399,8 @@ static gemmepi_status gemmepi__build_grouped(gemmepi_context *context, const gem
   return status;
 }
 
-/* The plan for runs with alpha or C. */
-static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan, const gemmepi__grouped_plan **general) {
+/* The plan for runs with alpha or C, if it is not there yet. */
+static gemmepi_status gemmepi__build_general_groups(const gemmepi__grouped_plan *plan) {
   gemmepi_context *context = plan->base.context;
   gemmepi__grouped_plan *built = NULL;
   gemmepi_status status = GEMMEPI_OK;
@@ -28365,6 +28415,17 @@ static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan,
     if (built)
       gemmepi__release_plan(&built->base);
   }
+  return status;
+}
+
+/* Ahead of runs with alpha or C, unless there is none: scales of D may be found only where these are compiled in. */
+static gemmepi_status gemmepi__build_groups_for_scalars(const gemmepi__grouped_plan *plan) {
+  gemmepi_status status = plan->applied ? gemmepi__build_general_groups(plan) : GEMMEPI_OK;
+  return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status;
+}
+
+static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan, const gemmepi__grouped_plan **general) {
+  gemmepi_status status = gemmepi__build_general_groups(plan);
   *general = (const gemmepi__grouped_plan *)gemmepi__load_pointer(plan->general_place);
   return status;
 }
@@ -28585,6 +28646,37 @@ static gemmepi_status gemmepi__run_grouped_on_device(const gemmepi__grouped_plan
 
 /* >>runs */
 
+#ifndef GEMMEPI_NO_HOST
+/* FIND_SCALE_D: D in F32 in memory of the allocator, then the scales of the rows that positions have. */
+static gemmepi_status gemmepi__find_groups_on_host(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, const gemmepi_allocator *allocator) {
+  const int32_t *rows = lists->lists[GEMMEPI__FAULT_D];
+  gemmepi__problem within = gemmepi__problem_within(problem);
+  gemmepi__arguments own = *arguments;
+  size_t bytes = gemmepi__bytes_for(problem->views[GEMMEPI__D].bytes, sizeof(float));
+  float *d = (float *)gemmepi__new(allocator, bytes);
+  gemmepi_status status;
+  int64_t i;
+  if (!d)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__point_within(problem, d, &own);
+  status = gemmepi__host_grouped(&within, &own, lists, allocator);
+  for (i = 0; !status && i < lists->lists[GEMMEPI__FAULT_ENDS][problem->grouping.groups - 1]; i++)
+    gemmepi__host_find_scales_of_row(problem, arguments, d, 0, rows ? rows[i] : i);
+  gemmepi__delete(allocator, d);
+  return status;
+}
+
+static gemmepi_status gemmepi__run_grouped_on_host(const gemmepi__grouped_plan *plan, gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists) {
+  const gemmepi_allocator *allocator = &plan->base.context->allocator;
+  gemmepi__fetch_scalars(&plan->problem, arguments);
+  if (plan->problem.found_scale && !gemmepi__is_empty(&plan->problem))
+    return gemmepi__find_groups_on_host(&plan->problem, arguments, lists, allocator);
+  return gemmepi__host_grouped(&plan->problem, arguments, lists, allocator);
+}
+#endif
+
 static gemmepi_status gemmepi__check_lists_reach(const gemmepi_context *context, const gemmepi__group_lists *lists) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
@@ -28607,10 +28699,8 @@ static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, co
   if (status)
     return status;
 #ifndef GEMMEPI_NO_HOST
-  if (context->is_host) {
-    gemmepi__fetch_scalars(&plan->problem, &arguments);
-    return gemmepi__host_grouped(&plan->problem, &arguments, &lists, &context->allocator);
-  }
+  if (context->is_host)
+    return gemmepi__run_grouped_on_host(plan, &arguments, &lists);
 #endif
   status = gemmepi__enter(context, &entry);
   if (status)
@@ -31383,6 +31473,8 @@ typedef struct gemmepi__precompilation {
 static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem, gemmepi_plan **plan) {
   if (problem->matmul)
     return gemmepi_plan_matmul(context, problem->matmul, plan);
+  if (problem->grouped)
+    return gemmepi_plan_grouped(context, problem->grouped, plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
   if (problem->elementwise)
     return gemmepi_plan_elementwise(context, problem->elementwise, plan);
@@ -31400,10 +31492,10 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
 
 static gemmepi_status gemmepi__check_any(const gemmepi_any_desc *problem) {
   int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
-        (problem->linear_backward != NULL);
+        (problem->linear_backward != NULL) + (problem->grouped != NULL);
   if (given != 1)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
+      "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is", given);
   return GEMMEPI_OK;
 }
 
@@ -31414,6 +31506,8 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
     status = gemmepi__plan_any(context, problem, &plan);
   if (!status && problem->matmul)
     status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
+  if (!status && problem->grouped)
+    status = gemmepi__build_groups_for_scalars((const gemmepi__grouped_plan *)plan);
   gemmepi_plan_destroy(plan);
   return status;
 }

@@ -1194,6 +1194,8 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
     desc.product.b.transposed = !(way & 4) && operands != GEMMEPI_F16;
     desc.product.a.scale.mode = of_a, desc.product.b.scale.mode = of_b;
     desc.product.flags = flags;
+    if (flags & GEMMEPI_FIND_SCALE_D)
+        desc.product.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
     desc.groups = 8;
     desc.scatter_d = way & 1 ? 5000 : 0;
     desc.gather_a = way & 2 ? 5000 : 0;
@@ -1213,7 +1215,9 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
         append_results(&text, &desc.product);
         gemmepi__append(&text, "_way_%d_shape_%d%s", way, shape, applied ? "" : "_scaled");
         if (of_a)
-            gemmepi__append(&text, "_scales_%d_%d%s", (int)of_a, (int)of_b, flags ? "_fast" : "");
+            gemmepi__append(&text, "_scales_%d_%d", (int)of_a, (int)of_b);
+        if (flags)
+            gemmepi__append(&text, flags & GEMMEPI_FIND_SCALE_D ? "_found" : "_fast");
         memset(&sm90_kernel, 0, sizeof sm90_kernel);
         gemmepi__cut_up(&inner, &shapes[shape], applied, &sm90_kernel);
         gemmepi__append_sm90_defines(&defines, &inner, &sm90_kernel);
@@ -1228,6 +1232,7 @@ static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_e
 
 static void list_fp8_groups(void) {
     const gemmepi_epilogue swiglu = GEMMEPI_SILU | GEMMEPI_GATED;
+    const uint64_t find = GEMMEPI_FIND_SCALE_D;
     const gemmepi_scale_mode vector = GEMMEPI_SCALE_VECTOR_128, block = GEMMEPI_SCALE_BLOCK_128,
                              outer = GEMMEPI_SCALE_OUTER;
     add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 0, 1, vector, block, 0);
@@ -1241,6 +1246,16 @@ static void list_fp8_groups(void) {
     add_scaled_groups(GEMMEPI_E5M2, GEMMEPI_BF16, swiglu | GEMMEPI_BACKWARD, 2, 1, outer, outer,
                       GEMMEPI_FAST_ACCUMULATION);
     add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD, 0, 0, vector, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_RESIDUAL | GEMMEPI_BIAS, 9, 0, vector, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_F32, GEMMEPI_SILU | GEMMEPI_AUX, 9, 1, vector, vector, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E4M3, swiglu, 0, 1, vector, block, find);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E4M3, swiglu | GEMMEPI_BIAS, 11, 0, vector, block, find);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_NONE, 1, 1, outer, outer, find);
+    add_scaled_groups(GEMMEPI_BF16, GEMMEPI_E4M3, swiglu, 0, 1, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, find);
+    add_scaled_groups(GEMMEPI_BF16, GEMMEPI_E4M3, swiglu | GEMMEPI_BIAS, 9, 0, GEMMEPI_SCALE_NONE,
+                      GEMMEPI_SCALE_NONE, find);
+    add_scaled_groups(GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, 8, 1,
+                      GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, find);
 }
 
 static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,

@@ -68,8 +68,22 @@ static const gemmepi__engine *gemmepi__engine_of_groups(const gemmepi__problem *
     return gemmepi__is_fp8_product(problem) ? &gemmepi__sm90_fp8_engine : &gemmepi__sm90_engine;
 }
 
+static int gemmepi__groups_have_shape(const gemmepi__problem *inner, int applied) {
+    const gemmepi__sm90_shape *shapes = gemmepi__sm90_shapes;
+    size_t count = GEMMEPI__COUNT(gemmepi__sm90_shapes), i;
+    if (gemmepi__is_fp8_product(inner)) {
+        shapes = gemmepi__sm90_fp8_shapes;
+        count = GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
+    }
+    for (i = 0; i < count; i++)
+        if (gemmepi__shape_takes(inner, &shapes[i], applied))
+            return 1;
+    return 0;
+}
+
 /* Why it does not take the problem, or NULL. */
-static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem,
+                                         int applied) {
     gemmepi__problem inner = gemmepi__inner_problem(problem);
     const char *rule = gemmepi__is_empty(problem) ? "d is empty" : gemmepi__engines_rule(context, problem);
     const gemmepi__engine *engine = gemmepi__engine_of_groups(problem);
@@ -97,6 +111,8 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
             return "gathered rows are copied in units of 16 bytes";
     if (gemmepi__results_of(&inner, bits) != gemmepi__sm90_moved(&inner))
         return "its kernel stores rows of groups in units of 16 bytes";
+    if (!gemmepi__groups_have_shape(&inner, applied))
+        return "no shape of its kernel has registers and memory for this epilogue";
     return NULL;
 }
 
@@ -232,6 +248,11 @@ static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemm
             GEMMEPI_UNSUPPORTED,
             "no route runs this grouped product. fused: %s. plain: config.routes leaves it out",
             plan->not_fused);
+    if (plan->problem.found_scale)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none",
+            plan->not_fused);
     plan->inner = plan->problem;
     plan->applied = 0;
     plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
@@ -259,7 +280,7 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
     gemmepi_context *context = plan->base.context;
     gemmepi_status status = gemmepi__make_faults(context);
     plan->columns = plan->band = 1;
-    plan->not_fused = gemmepi__grouped_rule(context, &plan->problem);
+    plan->not_fused = gemmepi__grouped_rule(context, &plan->problem, plan->applied);
     plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
     plan->groups.blocks = plan->groups.threads_y = 1;
     plan->groups.threads_x = GEMMEPI__GROUPS_THREADS;
@@ -324,9 +345,8 @@ static gemmepi_status gemmepi__build_grouped(gemmepi_context *context, const gem
     return status;
 }
 
-/* The plan for runs with alpha or C. */
-static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan,
-                                              const gemmepi__grouped_plan **general) {
+/* The plan for runs with alpha or C, if it is not there yet. */
+static gemmepi_status gemmepi__build_general_groups(const gemmepi__grouped_plan *plan) {
     gemmepi_context *context = plan->base.context;
     gemmepi__grouped_plan *built = NULL;
     gemmepi_status status = GEMMEPI_OK;
@@ -341,6 +361,18 @@ static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan,
         if (built)
             gemmepi__release_plan(&built->base);
     }
+    return status;
+}
+
+/* Ahead of runs with alpha or C, unless there is none: scales of D may be found only where these are compiled in. */
+static gemmepi_status gemmepi__build_groups_for_scalars(const gemmepi__grouped_plan *plan) {
+    gemmepi_status status = plan->applied ? gemmepi__build_general_groups(plan) : GEMMEPI_OK;
+    return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status;
+}
+
+static gemmepi_status gemmepi__general_groups(const gemmepi__grouped_plan *plan,
+                                              const gemmepi__grouped_plan **general) {
+    gemmepi_status status = gemmepi__build_general_groups(plan);
     *general = (const gemmepi__grouped_plan *)gemmepi__load_pointer(plan->general_place);
     return status;
 }

@@ -8,11 +8,29 @@
 #define F16    GEMMEPI_F16
 #define F32    GEMMEPI_F32
 #define E4M3   GEMMEPI_E4M3
+#define FIND   GEMMEPI_FIND_SCALE_D
 #define NO     GEMMEPI_SCALE_NONE
 #define TENSOR GEMMEPI_SCALE_TENSOR
 #define OUTER  GEMMEPI_SCALE_OUTER
 #define VECTOR GEMMEPI_SCALE_VECTOR_128
 #define BLOCK  GEMMEPI_SCALE_BLOCK_128
+
+static gemmepi_grouped_desc small_desc(void) {
+    gemmepi_grouped_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.product.m = 32, desc.product.n = 16, desc.product.k = 16;
+    desc.product.a.dtype = BF16;
+    desc.groups = 4;
+    return desc;
+}
+
+static void check_refused(const gemmepi_grouped_desc *desc, const char *says) {
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gemmepi_plan_grouped(here->context, desc, &plan);
+    CHECK(status != GEMMEPI_OK && strstr(gemmepi_last_error(), says) && !plan,
+          "'%s' should be said, and is: %s", says, status ? gemmepi_last_error() : "nothing");
+    gemmepi_plan_destroy(plan);
+}
 
 static void run_cases(const grouped_case *cases, size_t count) {
     size_t i;
@@ -106,6 +124,38 @@ static void fp8_rows_of_groups_are_products_by_the_fast_kernel(void) {
     RUN_CASES(cases);
 }
 
+static void scales_are_found_for_rows_of_groups(void) {
+    static const grouped_case cases[] = {
+        {"swiglu of fp8", E4M3, E4M3, GEMMEPI_SILU | GEMMEPI_GATED, FIND, 6, 400, 272, 528, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"likewise with a bias, gathered and scattered", E4M3, E4M3, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, FIND, 6, 400, 144, 272, 0, 0, 1, 90, 0, 410, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"one group has all, columns left", E4M3, E4M3, GEMMEPI_NONE, FIND, 5, 300, 128, 344, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 1},
+        {"of bf16", BF16, E4M3, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, FIND, 6, 500, 72, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+        {"of bf16, scattered with weights", BF16, E4M3, GEMMEPI_SILU | GEMMEPI_GATED, FIND, 6, 400, 72, 256, 0, 0, 1, 0, 0, 410, 1, 0, 0, 0, NO, NO, 2},
+        {"with alpha and C", BF16, E4M3, GEMMEPI_NONE, FIND, 3, 300, 64, 128, 0, 0, 1, 0, 0, 0, 0, 0, 2, .5, NO, NO, 0},
+    };
+    if (!here->is_host && (!here->has_fused || strstr(here->name, "without") != NULL))
+        SKIP("no kernel for Hopper: scales of groups are refused there");
+    wants_fused = 1;
+    RUN_CASES(cases);
+}
+
+/* Where the kernel for Hopper is not, or does not take the product. */
+static void scales_of_groups_are_refused_where_no_kernel_finds_them(void) {
+    gemmepi_grouped_desc desc = small_desc();
+    gemmepi_plan *plan = NULL;
+    desc.product.d.dtype = E4M3, desc.product.d.scale.mode = VECTOR, desc.product.flags = FIND;
+    desc.product.k = 15;
+    if (here->is_host)
+        CHECK(gemmepi_plan_grouped(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    else
+        check_refused(&desc, "no route");
+    gemmepi_plan_destroy(plan);
+    desc.grouping = GEMMEPI_GROUPS_OF_K;
+    check_refused(&desc, "GROUPS_OF_ROWS");
+    desc.grouping = GEMMEPI_GROUPS_OF_ROWS, desc.product.d.scale.mode = OUTER;
+    check_refused(&desc, "VECTOR_128");
+}
+
 static void groups_of_k_are_products_by_the_fast_kernel(void) {
     static const grouped_case cases[] = {
         {"bf16 to f32", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
@@ -145,23 +195,6 @@ static void groups_of_k_are_products_of_their_own(void) {
 
 /* >>bad input */
 
-static gemmepi_grouped_desc small_desc(void) {
-    gemmepi_grouped_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.product.m = 32, desc.product.n = 16, desc.product.k = 16;
-    desc.product.a.dtype = BF16;
-    desc.groups = 4;
-    return desc;
-}
-
-static void check_refused(const gemmepi_grouped_desc *desc, const char *says) {
-    gemmepi_plan *plan = NULL;
-    gemmepi_status status = gemmepi_plan_grouped(here->context, desc, &plan);
-    CHECK(status != GEMMEPI_OK && strstr(gemmepi_last_error(), says) && !plan,
-          "'%s' should be said, and is: %s", says, status ? gemmepi_last_error() : "nothing");
-    gemmepi_plan_destroy(plan);
-}
-
 static void descs_without_a_meaning_are_refused_in_words(void) {
 #define REFUSED(change, says)                         \
     do {                                              \
@@ -181,7 +214,7 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
     REFUSED(product->epilogue = GEMMEPI_BGRAD_B, "BGRAD");
     REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->epilogue = GEMMEPI_BGRAD_A), "stored [k, m]");
     REFUSED(product->flags = GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT");
-    REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D");
+    REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D with desc.product.d.scale.mode 0");
     REFUSED(desc.gather_a = -1, "desc.gather_a is -1");
     REFUSED(desc.gather_b = 8, "desc.gather_b is 8 with GROUPS_OF_ROWS");
     REFUSED((desc.gather_a = 8, product->a.transposed = 1), "desc.product.a.transposed is 1");
@@ -329,6 +362,8 @@ int main(void) {
         RUN(rows_are_gathered_scattered_and_weighted);
         RUN(what_no_fast_kernel_takes_runs_all_the_same);
         RUN(fp8_rows_of_groups_are_products_by_the_fast_kernel);
+        RUN(scales_are_found_for_rows_of_groups);
+        RUN(scales_of_groups_are_refused_where_no_kernel_finds_them);
         RUN(groups_of_k_are_products_by_the_fast_kernel);
         RUN(groups_of_k_are_products_of_their_own);
         RUN(descs_without_a_meaning_are_refused_in_words);

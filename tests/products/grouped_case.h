@@ -21,7 +21,7 @@ typedef struct grouped_case {
     int sizes; /* 0 even, 1 one group has all, 2 random with empty ones, 3 none has any, 4 few have one */
 } grouped_case;
 
-enum { G_A, G_B, G_C, G_D, G_AUX, G_RESIDUAL, G_BIAS, G_SUMS, G_SCALE_A, G_SCALE_B, G_TENSORS };
+enum { G_A, G_B, G_C, G_D, G_AUX, G_RESIDUAL, G_BIAS, G_SUMS, G_SCALE_A, G_SCALE_B, G_FOUND, G_TENSORS };
 
 typedef struct grouped_tensor {
     view at; /* of all items; data NULL: there is none */
@@ -116,6 +116,10 @@ static void make_case(const grouped_case *c, grouped_run *r, uint64_t seed) {
     if (c->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         make_tensor(&r->tensors[G_SUMS], F32_SUMS, 0, c->groups, 1, c->epilogue & GEMMEPI_BGRAD_A ? m : c->n,
                     0, &random, !(c->epilogue & GEMMEPI_ACCUMULATE_BIAS_GRAD));
+    if (c->flags & GEMMEPI_FIND_SCALE_D) {
+        make_tensor(&r->tensors[G_FOUND], GEMMEPI_F32, 0, 1, (columns + 127) / 128, rows_d, 0, &random, 1);
+        d->d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+    }
     d->bias_grad.dtype = r->tensors[G_SUMS].at.dtype;
     d->a.ld = r->tensors[G_A].at.row == 1 ? r->tensors[G_A].at.column : r->tensors[G_A].at.row;
     d->b.ld = c->b_transposed ? r->tensors[G_B].at.column : r->tensors[G_B].at.row;
@@ -190,6 +194,7 @@ static void send_all(const grouped_case *c, grouped_run *r) {
     a->bias_grad = r->tensors[G_SUMS].device;
     a->scale_a = (const float *)r->tensors[G_SCALE_A].device,
     a->scale_b = (const float *)r->tensors[G_SCALE_B].device;
+    a->found_scale_d = (float *)r->tensors[G_FOUND].device;
     a->alpha = c->alpha != 0 ? &r->alpha : NULL, a->beta = c->beta != 0 ? &r->beta : NULL;
     r->args.ends = (const int32_t *)r->lists[0];
     r->args.index_a = c->gather_a ? (const int32_t *)r->lists[1] : NULL;
@@ -265,6 +270,38 @@ static int is_poison(const grouped_tensor *t, int64_t row) {
     return 1;
 }
 
+/* FIND_SCALE_D: each 128 columns of a row have the scale that makes the largest of them E4M3's largest number, and with it are what they should
+   be. */
+static int compare_found(const grouped_run *r, int64_t row, const expected *want, double weight,
+                         const grouped_case *c) {
+    const grouped_tensor *d = &r->tensors[G_D], *found = &r->tensors[G_FOUND];
+    int64_t j, first, end;
+    for (first = 0; first < d->columns; first = end) {
+        double most = 0, bound = 0, scale = view_get(&found->at, 0, first / 128, row);
+        end = first + 128 < d->columns ? first + 128 : d->columns;
+        for (j = first; j < end; j++) {
+            double value = fabs(want[j].value * weight);
+            most = value > most ? value : most;
+            bound = want[j].bound * fabs(weight) > bound ? want[j].bound * fabs(weight) : bound;
+        }
+        bound += most * 0x1p-20;
+        if (most <= bound ? !(scale > 0) : !(fabs(scale * 448 - most) <= bound)) {
+            CHECK(0, "%s on %s: the scale of row %d, columns from %d, is %g and should be %g +- %g", c->name,
+                  here->name, (int)row, (int)first, scale, most / 448, bound / 448);
+            return 1;
+        }
+        for (j = first; j < end; j++) {
+            double value = want[j].value * weight, got = view_get(&d->at, 0, row, j) * scale;
+            if (!(fabs(got - value) <= bound + fabs(value) * 0x1.08p-4 + scale * 0x1p-10)) {
+                CHECK(0, "%s on %s: d[%d, %d] is %g with its scale and should be %g", c->name, here->name,
+                      (int)row, (int)j, got, value);
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /* copies: outputs as they were before, as the residual or C may be D */
 static void check_rows(const grouped_case *c, grouped_run *r, const grouped_tensor *before, scales of_a,
                        scales of_b) {
@@ -293,18 +330,25 @@ static void check_rows(const grouped_case *c, grouped_run *r, const grouped_tens
             if (c->scale_b)
                 o.scale_b.at.data += 4 * e * of_b.at.item;
             o.scale_a.at.item = o.scale_b.at.item = 0;
+            if (c->flags & GEMMEPI_FIND_SCALE_D)
+                o.d.dtype = GEMMEPI_F32;
             want = answers_make(&o);
             free(want.bias_grad), want.bias_grad = NULL;
             oracle_product(&o, &want);
-            wrong |= compare(d, 0, row, 1, want.d, c->weighted ? r->weights[row] : 1, "d", c);
+            wrong |= c->flags & GEMMEPI_FIND_SCALE_D
+                         ? compare_found(r, row, want.d, c->weighted ? r->weights[row] : 1, c)
+                         : compare(d, 0, row, 1, want.d, c->weighted ? r->weights[row] : 1, "d", c);
             if (c->epilogue & GEMMEPI_AUX && !wrong)
                 wrong |= compare(aux, 0, row, 1, want.aux, 1, "aux", c);
             answers_free(&want);
             written[row] = 1;
         }
     for (i = 0; i < d->rows && !wrong && !(c->flags & GEMMEPI_ACCUMULATE); i++)
-        if (!written[i])
-            CHECK(is_poison(d, i), "%s on %s: row %d of no group was written", c->name, here->name, i);
+        if (!written[i]) {
+            double scale = c->flags & GEMMEPI_FIND_SCALE_D ? view_get(&r->tensors[G_FOUND].at, 0, 0, i) : NAN;
+            CHECK(is_poison(d, i) && scale != scale, "%s on %s: row %d of no group was written", c->name,
+                  here->name, i);
+        }
     free(written);
 }
 
@@ -403,6 +447,10 @@ static void run_case(const grouped_case *c, uint64_t seed) {
         if (c->epilogue & GEMMEPI_AUX)
             CHECK(gemmepi_download(here->context, r.tensors[G_AUX].at.data, r.tensors[G_AUX].device,
                                    r.tensors[G_AUX].bytes, here->stream) == GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
+        if (c->flags & GEMMEPI_FIND_SCALE_D)
+            CHECK(gemmepi_download(here->context, r.tensors[G_FOUND].at.data, r.tensors[G_FOUND].device,
+                                   r.tensors[G_FOUND].bytes, here->stream) == GEMMEPI_OK,
                   "%s", gemmepi_last_error());
         if (r.tensors[G_SUMS].bytes)
             CHECK(gemmepi_download(here->context, r.tensors[G_SUMS].at.data, r.tensors[G_SUMS].device,

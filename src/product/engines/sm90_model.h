@@ -69,6 +69,9 @@ static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gem
         return !(gemmepi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
     if (shape->ping_pong || shape->tile_n == 192)
         return 0;
+    if (problem->grouping.groups && is_wide && gemmepi__has(problem, GEMMEPI_GATED) &&
+        gemmepi__has(problem, GEMMEPI_AUX))
+        return 0;
     return !is_wide || !(gemmepi__has(problem, GEMMEPI_BGRAD) ||
                          (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
