@@ -118,18 +118,18 @@ static int grouped_run_loop(bench *b, void *user) {
 /* >>cuBLASLt's loop */
 
 static int grouped_choose(bench *b, grouped_work *w, int group) {
-    lt_form form;
+    lt_form like;
     w->like[group] = 0;
     while (grouped_rows_of(w, w->like[group]) != grouped_rows_of(w, group))
         w->like[group]++;
     if (w->like[group] < group || !grouped_rows_of(w, group))
         return 1;
-    memset(&form, 0, sizeof form);
-    form.rows = w->form->n, form.columns = grouped_rows_of(w, group), form.inner = w->form->k;
-    form.a_transposed = 1;
-    form.type = LT_REAL_16BF;
+    memset(&like, 0, sizeof like);
+    like.rows = w->form->n, like.columns = grouped_rows_of(w, group), like.inner = w->form->k;
+    like.a_transposed = 1;
+    like.type = LT_REAL_16BF;
     w->tried = group;
-    return lt_describe(b, &w->lt, &w->products[group], &form) &&
+    return lt_describe(b, &w->lt, &w->products[group], &like) &&
            lt_choose_bare(b, &w->lt, &w->products[group], grouped_run_tried, w);
 }
 
