@@ -28804,7 +28804,8 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
   gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gemmepi__ull)details.workspace_size);
   if (!details.kernel[0])
     return;
-  gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts\n", plan->groups.name);
+  gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts%s\n", plan->groups.name,
+    plan->columns > 1 ? " of a tile each" : "");
   for (operand = 0; operand < 2; operand++)
     if (plan->gathers[operand].function)
       gemmepi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
