@@ -28294,8 +28294,7 @@ static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, cons
 
 /* How many parts there are at most, and the blocks that list them. */
 static void gemmepi__count_parts(gemmepi__grouped_plan *plan) {
-  int64_t parts =
-    gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) * (int64_t)plan->columns;
+  int64_t parts = gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) * (int64_t)plan->columns;
   int64_t blocks = gemmepi__divide_up(parts + 1, GEMMEPI__GROUPS_PARTS);
   plan->parts_size = (size_t)parts * sizeof(gemmepi__group_part);
   plan->groups.blocks = (unsigned)(blocks < GEMMEPI__GROUPS_BLOCKS ? blocks : GEMMEPI__GROUPS_BLOCKS);

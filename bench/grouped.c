@@ -15,9 +15,9 @@ typedef struct grouped_form {
 #define GROUPED_SWIGLU (GEMMEPI_SILU | GEMMEPI_GATED)
 
 static const grouped_form grouped_forms[] = {
-    {8, 16384, 4096, 7168, 0, GEMMEPI_NONE, 1},  {8, 16384, 4096, 7168, 1, GEMMEPI_NONE, 1},
-    {8, 8192, 7168, 2048, 0, GEMMEPI_NONE, 1},   {64, 16384, 4096, 2048, 0, GEMMEPI_NONE, 1},
-    {64, 16384, 4096, 2048, 1, GEMMEPI_NONE, 1}, {8, 16384, 4096, 7168, 1, GROUPED_SWIGLU, 1.05},
+    {8, 16384, 4096, 7168, 0, GEMMEPI_NONE, 1},       {8, 16384, 4096, 7168, 1, GEMMEPI_NONE, 1},
+    {8, 8192, 7168, 2048, 0, GEMMEPI_NONE, 1},        {64, 16384, 4096, 2048, 0, GEMMEPI_NONE, 1},
+    {64, 16384, 4096, 2048, 1, GEMMEPI_NONE, 1},      {8, 16384, 4096, 7168, 1, GROUPED_SWIGLU, 1.05},
     {64, 16384, 4096, 2048, 0, GROUPED_SWIGLU, 1.05},
 };
 
@@ -240,8 +240,8 @@ static void grouped_rows(bench_list *list) {
         memset(row, 0, sizeof *row);
         row->kind = BENCH_ADDED;
         row->group = "grouped";
-        snprintf(row->name, sizeof row->name, "grouped%s by %d %s %d x %d x %d",
-                 f->epilogue ? " SWIGLU" : "", f->groups, f->is_zipf ? "Zipf" : "even", f->m, f->n, f->k);
+        snprintf(row->name, sizeof row->name, "grouped%s by %d %s %d x %d x %d", f->epilogue ? " SWIGLU" : "",
+                 f->groups, f->is_zipf ? "Zipf" : "even", f->m, f->n, f->k);
         snprintf(row->dtype, sizeof row->dtype, "BF16");
         row->bound = f->bound;
         row->recipe = f;

@@ -1181,7 +1181,8 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
                               uint64_t flags) {
     int is_fp8 = operands == GEMMEPI_E4M3 || operands == GEMMEPI_E5M2;
     const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
-    int count = (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
+    int count =
+        (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
     gemmepi_grouped_desc desc;
     gemmepi__problem problem, inner;
     gemmepi_allocator allocator = gemmepi__default_allocator();
@@ -1245,7 +1246,8 @@ static void list_fp8_groups(void) {
                       outer, GEMMEPI_FAST_ACCUMULATION);
     add_scaled_groups(GEMMEPI_E5M2, GEMMEPI_BF16, swiglu | GEMMEPI_BACKWARD, 2, 1, outer, outer,
                       GEMMEPI_FAST_ACCUMULATION);
-    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD, 0, 0, vector, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD, 0, 0, vector, block,
+                      0);
     add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_RESIDUAL | GEMMEPI_BIAS, 9, 0, vector, block, 0);
     add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_F32, GEMMEPI_SILU | GEMMEPI_AUX, 9, 1, vector, vector, 0);
     add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E4M3, swiglu, 0, 1, vector, block, find);

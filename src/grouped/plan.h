@@ -6,18 +6,18 @@
 #include "../problem/grouped.h"
 #include "../product/plan.h"
 
-#define GEMMEPI__GROUPS_THREADS 1024 /* groups.cu */
+#define GEMMEPI__GROUPS_THREADS 1024  /* groups.cu */
 #define GEMMEPI__GROUPS_PARTS   16384 /* at most, of a block, where there are fewer than */
 #define GEMMEPI__GROUPS_BLOCKS  16
-#define GEMMEPI__GATHER_THREADS 256  /* a warp takes a row */
-#define GEMMEPI__MAPS_THREADS   128  /* maps_sm90.cu */
+#define GEMMEPI__GATHER_THREADS 256 /* a warp takes a row */
+#define GEMMEPI__MAPS_THREADS   128 /* maps_sm90.cu */
 
 typedef struct gemmepi__grouped_plan {
     gemmepi_plan base;
     gemmepi__problem problem;
     gemmepi_route route;
     const char *not_fused;
-    int applied; /* alpha 1 and no C are compiled in */
+    int applied;                   /* alpha 1 and no C are compiled in */
     const gemmepi__engine *engine; /* of the route fused */
     gemmepi__problem
         inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
@@ -235,8 +235,7 @@ static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context,
 
 /* How many parts there are at most, and the blocks that list them. */
 static void gemmepi__count_parts(gemmepi__grouped_plan *plan) {
-    int64_t parts =
-        gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) * (int64_t)plan->columns;
+    int64_t parts = gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) * (int64_t)plan->columns;
     int64_t blocks = gemmepi__divide_up(parts + 1, GEMMEPI__GROUPS_PARTS);
     plan->parts_size = (size_t)parts * sizeof(gemmepi__group_part);
     plan->groups.blocks = (unsigned)(blocks < GEMMEPI__GROUPS_BLOCKS ? blocks : GEMMEPI__GROUPS_BLOCKS);

@@ -47,9 +47,8 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
                              product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
                              product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
     if (product->flags & GEMMEPI_BATCH_INVARIANT)
-        return gemmepi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
     if (product->flags & GEMMEPI_FIND_SCALE_D &&
         (desc->grouping == GEMMEPI_GROUPS_OF_K || product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,

@@ -16,7 +16,8 @@ static int shape_here, runs;
 static int takes_shape(const gemmepi__grouped_plan *plan, int applied) {
     int is_fp8 = gemmepi__is_fp8_product(&plan->problem);
     const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
-    int count = (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
+    int count =
+        (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
     return shape_here < count && gemmepi__shape_takes(&plan->inner, &shapes[shape_here], applied);
 }
 

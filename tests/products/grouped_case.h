@@ -408,7 +408,8 @@ static int says_route(const gemmepi_plan *plan, const char *route) {
 }
 
 static int wants_fused; /* of a GPU that has it: cases must be there */
-static int (*change_plan)(gemmepi_plan *); /* if there is one: takes what was planned, changes it, says whether it is to run */
+static int (*change_plan)(
+    gemmepi_plan *); /* if there is one: takes what was planned, changes it, says whether it is to run */
 
 static void run_case(const grouped_case *c, uint64_t seed) {
     static grouped_run r; /* large */
