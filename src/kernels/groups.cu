@@ -25,11 +25,21 @@ __device__ inline int wrong_end(const gemmepi__groups_params &p, const int (&end
     }
     return NONE;
 }
+// Some are asked for at a time, as each takes long to come.
 __device__ inline int wrong_index(const int *index, int limit, int positions) {
-    for (int i = (int)threadIdx.x; i < positions; i += THREADS)
-        if (index[i] < 0 || index[i] >= limit)
-            return i;
-    return NONE;
+    constexpr int AT_ONCE = 16;
+    int wrong = NONE;
+    for (int first = (int)threadIdx.x; first < positions && wrong == NONE; first += THREADS * AT_ONCE) {
+        int values[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            values[i] = first + i * THREADS < positions ? index[first + i * THREADS] : 0;
+#pragma unroll
+        for (int i = AT_ONCE; i-- > 0;)
+            if (first + i * THREADS < positions && (values[i] < 0 || values[i] >= limit))
+                wrong = first + i * THREADS;
+    }
+    return wrong;
 }
 
 __device__ inline void say_fault(const gemmepi__groups_params &p, int which, int at) {
