@@ -62,6 +62,8 @@ static const grouped_case cases[] = {
     {"fp8, 1 x 128 by 128 x 128", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 0, 4, 640, 272, 648, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 0},
     {"fp8 likewise, random, gathered", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 0, 5, 700, 272, 392, 0, 0, 1, 90, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
     {"fp8, rows and columns, one group", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED, 0, 5, 690, 144, 528, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 1},
+    {"scales found behind a gate", GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_SILU | GEMMEPI_GATED, GEMMEPI_FIND_SCALE_D, 5, 700, 144, 1040, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+    {"scales found, of bf16, scattered", GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_BIAS, GEMMEPI_FIND_SCALE_D, 3, 690, 72, 392, 0, 0, 0, 0, 0, 710, 0, 0, 0, 0, NO, NO, 1},
     {"fp8, fast sums", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, GEMMEPI_FAST_ACCUMULATION, 5, 700, 144, 392, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
 };
 /* clang-format on */
