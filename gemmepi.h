@@ -8323,7 +8323,7 @@ typedef struct gemmepi__groups_params {
   int tile; /* rows of a part; 0: a group is one */
   int low; /* of so few rows, if any are left at a group's end, a part has two columns */
   int columns; /* of tiles, where each tile is listed, else 1 */
-  int band; /* rows of tiles in which columns are taken one after another */
+  int band; /* columns of tiles in which rows are taken one after another; even where there is `low` */
   int *count;
   gemmepi__group_part *parts;
   gemmepi__fault *faults;
@@ -14613,11 +14613,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/groups.cu\"\n\n\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 1024\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS,WARP=32;\nconstexpr int EACH=GEMMEPI__MOST_GROUPS/THREADS;\nconstexpr int NONE=0x7fffffff;\n\n\n\n\nDEVICE int wrong_end(const gemmepi__groups_params&p,const int(&ends)[EACH],int before){\nfor(int i=0;i<EACH;i++){\nint group=(int)threadIdx.x*EACH+i;\nif(group<p.groups&&(ends[i]<before||ends[i]>p.positions))\nreturn group;\nbefore=ends[i];\n}\nreturn NONE;\n}\n\nDEVICE int wrong_index(const int*index,int limit,int positions){\nconstexpr int AT_ONCE=16;\nint wrong=NONE;\nfor(int first=(int)threadIdx.x;first<positions&&wrong==NONE;first+=THREADS*AT_ONCE){\nint values[AT_ONCE];\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++)\nvalues[i]=first+i*THREADS<positions?index[first+i*THREADS]:0;\n#pragma unroll\nfor(int i=AT_ONCE;i-- >0;)\nif(first+i*THREADS<positions&&(values[i]<0||values[i]>=limit))\n"
 "wrong=first+i*THREADS;\n}\nreturn wrong;\n}\n\nDEVICE void say_fault(const gemmepi__groups_params&p,int which,int at){\ngemmepi__fault*fault=p.faults+which;\nconst int*list=which==GEMMEPI__FAULT_ENDS?p.ends:p.indices[which-GEMMEPI__FAULT_A];\nint before=at?list[at-1]:0;\nfault->at=at;\nfault->value=list[at];\nfault->beside=which!=GEMMEPI__FAULT_ENDS?p.limits[which-GEMMEPI__FAULT_A]:list[at]<before?before:p.positions;\n__threadfence_system();\n*(volatile int*)&fault->is_set=1;\n}\n\n\n\n\nDEVICE int sum_before(int own,int*shared){\nint lane=threadIdx.x%WARP,warp=threadIdx.x/WARP,sum=own;\nfor(int step=1;step<WARP;step*=2){\nint other=__shfl_sync(0xffffffffu,sum,lane -step);\nsum+=lane>=step?other:0;\n}\nif(lane==WARP -1)\nshared[warp]=sum;\n__syncthreads();\nint of_warps=0;\nfor(int i=0;i<warp;i++)\nof_warps+=shared[i];\nreturn of_warps+sum-own;\n}\n\n\nDEVICE int least(int own,int*shared){\nfor(int step=WARP/2;step;step/=2){\nint other=__shfl_xor_sync(0xffffffffu,own,step);\n"
-"own=other<own?other:own;\n}\nif(threadIdx.x%WARP==0)\nshared[threadIdx.x/WARP]=own;\n__syncthreads();\nfor(int i=0;i<THREADS/WARP;i++)\nown=shared[i]<own?shared[i]:own;\n__syncthreads();\nreturn own;\n}\n\n\n\n\nDEVICE int last_at_most(const int*numbers,int count,int x){\nint low=0,high=count;\nwhile(high-low>1){\nint middle=(low+high)/2;\nif(numbers[middle]<=x)\nlow=middle;\nelse\nhigh=middle;\n}\nreturn low;\n}\n\n\n\n\nstruct Tile_rows{\nint full,low;\n};\nDEVICE Tile_rows tile_rows_of(const gemmepi__groups_params&p,int rows){\nif(!p.tile)\nreturn{1,0};\nint full=rows/p.tile,rest=rows-full*p.tile,low=rest>0&&rest<=p.low;\nreturn{full+(rest>0&& !low),low};\n}\nDEVICE int parts_of(const gemmepi__groups_params&p,Tile_rows rows){\nreturn rows.full*p.columns+(rows.low?(p.columns+1)/2:0);\n}\n\nstruct Part_place{\nint row,column;\n};\n\nDEVICE Part_place place_in_band(const gemmepi__groups_params&p,int nth,int first,int height){\nint column=nth/height;\n"
-"return{first+nth-column*height,column};\n}\n\nDEVICE Part_place place_in_last_band(const gemmepi__groups_params&p,int nth,int first,int height){\nint of_pair=2*height+1,pair=nth/of_pair,within=nth-pair*of_pair,columns=2*pair+1<p.columns?2:1;\nif(within>=columns*height)\nreturn{first+height,2*pair};\nreturn{first+within%height,2*pair+within/height};\n}\n\n\nDEVICE Part_place place_of_part(const gemmepi__groups_params&p,Tile_rows rows,int nth){\nint bands=(rows.full+p.band/2)/p.band,height=bands>1?(rows.full+bands-1)/bands:rows.full;\nint last=height?(rows.full-1)/height:0,band=height?nth/(height*p.columns):0;\nband=band<last?band:last;\nnth-=band*height*p.columns;\nint first=band*height,left=rows.full-first;\nif(band<last)\nreturn place_in_band(p,nth,first,height);\nreturn rows.low?place_in_last_band(p,nth,first,left):place_in_band(p,nth,first,left);\n}\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p){\n",
-"__shared__ int starts[GEMMEPI__MOST_GROUPS+1],parts[GEMMEPI__MOST_GROUPS+1];\n__shared__ int sums[THREADS/WARP];\nint wrong[GEMMEPI__FAULTS];\nafter_launches_before();\n\n\nint ends[EACH],first=(int)threadIdx.x*EACH;\nfor(int i=0;i<EACH;i++)\nends[i]=first+i<p.groups?p.ends[first+i]:0;\nint before=first&&first<=p.groups?p.ends[first-1]:0;\nwrong[GEMMEPI__FAULT_ENDS]=least(wrong_end(p,ends,before),sums);\n\n\nint positions=wrong[GEMMEPI__FAULT_ENDS]==NONE?p.ends[p.groups-1]:0;\nfor(int i=0;i<3;i++)\nwrong[GEMMEPI__FAULT_A+i]=\np.indices[i]?least(wrong_index(p.indices[i],p.limits[i],positions),sums):NONE;\nbool is_wrong=false,is_first=blockIdx.x==0&&threadIdx.x==0;\nfor(int i=0;i<GEMMEPI__FAULTS;i++){\nis_wrong=is_wrong||wrong[i]!=NONE;\nif(is_first&&wrong[i]!=NONE)\nsay_fault(p,i,wrong[i]);\n}\nif(is_wrong){\nif(is_first)\n*p.count=0;\nreturn;\n}\n\n\nint own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\n"
-"of_group[i]=first+i<p.groups?parts_of(p,tile_rows_of(p,ends[i]-start)):0;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nstarts[p.groups]=positions;\nparts[p.groups]=part;\nif(blockIdx.x==0)\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=parts[p.groups];\nfor(int i=(int)(blockIdx.x*THREADS+threadIdx.x);i<count;i+=(int)gridDim.x*THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group],end=starts[group +1];\nPart_place at=place_of_part(p,tile_rows_of(p,end-from),i-parts[group]);\nfrom+=at.row*p.tile;\ngemmepi__group_part one={group,from,p.tile&&end-from>p.tile?from+p.tile:end,at.column};\np.parts[i]=one;\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p){\nafter_launches_before();\n"
-"constexpr int ROWS=THREADS/WARP;\nint positions= *p.count?p.ends[p.groups-1]:0;\nfor(int row=(int)(blockIdx.x*ROWS+threadIdx.x/WARP);row<positions;row+=(int)gridDim.x*ROWS){\nconst uint4*from=(const uint4*)p.from+p.index[row]*p.ld;\nuint4*to=(uint4*)p.to+row*p.to_ld;\nfor(int i=(int)threadIdx.x%WARP;i<p.units;i+=WARP*4){\nuint4 units[4];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nunits[j]=from[i+j*WARP];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nto[i+j*WARP]=units[j];\n}\n}\n}\n"}},
+"own=other<own?other:own;\n}\nif(threadIdx.x%WARP==0)\nshared[threadIdx.x/WARP]=own;\n__syncthreads();\nfor(int i=0;i<THREADS/WARP;i++)\nown=shared[i]<own?shared[i]:own;\n__syncthreads();\nreturn own;\n}\n\n\n\n\nDEVICE int last_at_most(const int*numbers,int count,int x){\nint low=0,high=count;\nwhile(high-low>1){\nint middle=(low+high)/2;\nif(numbers[middle]<=x)\nlow=middle;\nelse\nhigh=middle;\n}\nreturn low;\n}\n\n\n\n\nstruct Tile_rows{\nint full,low;\n};\nDEVICE Tile_rows tile_rows_of(const gemmepi__groups_params&p,int rows){\nif(!p.tile)\nreturn{1,0};\nint full=rows/p.tile,rest=rows-full*p.tile,low=rest>0&&rest<=p.low;\nreturn{full+(rest>0&& !low),low};\n}\nDEVICE int parts_of(const gemmepi__groups_params&p,Tile_rows rows){\nreturn rows.full*p.columns+(rows.low?(p.columns+1)/2:0);\n}\n\nstruct Part_place{\nint row,column;\n};\n\n\nDEVICE Part_place place_of_part(const gemmepi__groups_params&p,Tile_rows rows,int nth){\n"
+"int of_band=rows.full*p.band+(rows.low?p.band/2:0),band=nth/of_band,first=band*p.band;\nint width=p.columns-first<p.band?p.columns-first:p.band,within=nth-band*of_band,row=within/width;\nif(row<rows.full)\nreturn{row,first+within-row*width};\nreturn{rows.full,first+2*(within-rows.full*width)};\n}\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p){\n__shared__ int starts[GEMMEPI__MOST_GROUPS+1],parts[GEMMEPI__MOST_GROUPS+1];\n__shared__ int sums[THREADS/WARP];\nint wrong[GEMMEPI__FAULTS];\nafter_launches_before();\n\n\nint ends[EACH],first=(int)threadIdx.x*EACH;\nfor(int i=0;i<EACH;i++)\nends[i]=first+i<p.groups?p.ends[first+i]:0;\nint before=first&&first<=p.groups?p.ends[first-1]:0;\nwrong[GEMMEPI__FAULT_ENDS]=least(wrong_end(p,ends,before),sums);\n\n\nint positions=wrong[GEMMEPI__FAULT_ENDS]==NONE?p.ends[p.groups-1]:0;\nfor(int i=0;i<3;i++)\nwrong[GEMMEPI__FAULT_A+i]=\n"
+"p.indices[i]?least(wrong_index(p.indices[i],p.limits[i],positions),sums):NONE;\n",
+"bool is_wrong=false,is_first=blockIdx.x==0&&threadIdx.x==0;\nfor(int i=0;i<GEMMEPI__FAULTS;i++){\nis_wrong=is_wrong||wrong[i]!=NONE;\nif(is_first&&wrong[i]!=NONE)\nsay_fault(p,i,wrong[i]);\n}\nif(is_wrong){\nif(is_first)\n*p.count=0;\nreturn;\n}\n\n\nint own=0,of_group[EACH],start=before;\nfor(int i=0;i<EACH;i++){\nof_group[i]=first+i<p.groups?parts_of(p,tile_rows_of(p,ends[i]-start)):0;\nown+=of_group[i];\nif(first+i<p.groups){\nstarts[first+i]=start;\nstart=ends[i];\n}\n}\nint part=sum_before(own,sums);\nfor(int i=0;i<EACH;i++){\nif(first+i<p.groups)\nparts[first+i]=part;\npart+=of_group[i];\n}\nif(threadIdx.x==THREADS-1){\nstarts[p.groups]=positions;\nparts[p.groups]=part;\nif(blockIdx.x==0)\n*p.count=part;\n}\n__syncthreads();\n\n\nint count=parts[p.groups];\nfor(int i=(int)(blockIdx.x*THREADS+threadIdx.x);i<count;i+=(int)gridDim.x*THREADS){\nint group=last_at_most(parts,p.groups,i),from=starts[group],end=starts[group +1];\n"
+"Part_place at=place_of_part(p,tile_rows_of(p,end-from),i-parts[group]);\nfrom+=at.row*p.tile;\ngemmepi__group_part one={group,from,p.tile&&end-from>p.tile?from+p.tile:end,at.column};\np.parts[i]=one;\n}\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p){\nafter_launches_before();\nconstexpr int ROWS=THREADS/WARP;\nint positions= *p.count?p.ends[p.groups-1]:0;\nfor(int row=(int)(blockIdx.x*ROWS+threadIdx.x/WARP);row<positions;row+=(int)gridDim.x*ROWS){\nconst uint4*from=(const uint4*)p.from+p.index[row]*p.ld;\nuint4*to=(uint4*)p.to+row*p.to_ld;\nfor(int i=(int)threadIdx.x%WARP;i<p.units;i+=WARP*4){\nuint4 units[4];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nunits[j]=from[i+j*WARP];\n#pragma unroll\nfor(int j=0;j<4;j++)\nif(i+j*WARP<p.units)\nto[i+j*WARP]=units[j];\n}\n}\n}\n"}},
 {"groups.cuh",
 {
 "#line 1 \"src/kernels/groups.cuh\"\n\n#pragma once\n#include \"params.h\"\n\n#ifndef GEMMEPI_GROUPED\n#define GEMMEPI_GROUPED 0\n#endif\n#ifndef GEMMEPI_GATHERED\n#define GEMMEPI_GATHERED 0\n#define GEMMEPI_SCATTERED 0\n#endif\n#ifndef GEMMEPI_SCALES_GATHERED\n#define GEMMEPI_SCALES_GATHERED 0\n#endif\n\nconstexpr bool GROUPED=GEMMEPI_GROUPED!=0,GROUPED_ROWS=GEMMEPI_GROUPED==1,GROUPED_K=GEMMEPI_GROUPED==2;\nconstexpr bool SCATTERED=GEMMEPI_SCATTERED;\nconstexpr bool GATHERS_A=(GEMMEPI_GATHERED&1)!=0,GATHERS_B=(GEMMEPI_GATHERED&2)!=0;\n\n#if GEMMEPI_GROUPED\n\nDEVICE long long row_of_d(const gemmepi__kernel_groups&groups,long long position){\nreturn SCATTERED?groups.index_d[position]:position;\n}\n#endif\n"}},
@@ -22952,6 +22952,7 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
+#define GEMMEPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
 #define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
@@ -22970,6 +22971,8 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
   double blocks =
     gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
   double all = blocks * (own + rows + columns) / 2 / GEMMEPI__SM90_RATE;
+  if (gemmepi__has_groups_of_rows(problem))
+    all *= GEMMEPI__GROUPS_SLOWNESS;
   own /= GEMMEPI__SM90_BLOCK_RATE;
   return own > all ? own : all;
 }
@@ -23043,15 +23046,13 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
- lower than the others; of groups, each of which is divided into bands, groups.cu sees to that. */
+ lower than the others. */
 static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shape, int64_t rows) {
   int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
   int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
   while ((high + 1) * height * (high + 1) * height <= area)
     high++;
-  if (gemmepi__has_groups_of_rows(problem))
-    return (unsigned)high;
   bands = (rows + high / 2) / high;
   return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }
@@ -28250,14 +28251,26 @@ static gemmepi_status gemmepi__build_group_sums(gemmepi_context *context, gemmep
   return gemmepi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
 }
 
+/* Columns of clusters' tiles in which rows are taken one after another: what is under way at a time is four times as wide as high, or all
+ columns. Measured on an H100, 64 groups of 65536 rows, n 4096 and k 7168: bands that are as high as wide take up to 1.14 times as long, and columns
+ that are taken one after another as well. No band is much narrower than the others. */
+static int gemmepi__band_of_columns(const gemmepi_context *context, const gemmepi__sm90_shape *shape, int columns) {
+  int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
+  int64_t width = (int64_t)shape->tile_n * shape->cluster_n, wide = 1, bands;
+  while ((wide + 1) * width * (wide + 1) * width <= 4 * area)
+    wide++;
+  bands = (columns + wide / 2) / wide;
+  return (int)gemmepi__round_up(gemmepi__divide_up(columns, bands ? bands : 1), 2);
+}
+
 /* Of groups of rows each tile of clusters is listed: where blocks of a cluster lie one above the other, those of a group's last few rows lie
  side by side. */
-static void gemmepi__list_tiles(gemmepi__grouped_plan *plan) {
+static void gemmepi__list_tiles(const gemmepi_context *context, gemmepi__grouped_plan *plan) {
   const gemmepi__sm90_shape *shape = &plan->built.sm90.shape;
   plan->tile = shape->tile_m * shape->cluster_m;
   plan->low = shape->cluster_m > 1 ? shape->tile_m : 0;
   plan->columns = (int)plan->built.sm90.params.cluster_columns;
-  plan->band = (int)plan->built.sm90.params.band;
+  plan->band = gemmepi__band_of_columns(context, shape, plan->columns);
 }
 
 /* By the engine's shape of the least estimate. */
@@ -28282,7 +28295,7 @@ static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, cons
   gemmepi_status status = plan->engine->build(context, &plan->inner, candidate, &plan->built.sm90);
   int operand;
   if (!status && !plan->problem.grouping.is_of_k)
-    gemmepi__list_tiles(plan);
+    gemmepi__list_tiles(context, plan);
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
     if (gemmepi__is_gathered(&plan->problem, operand))
       status = gemmepi__build_gather(context, plan, operand);

@@ -190,14 +190,27 @@ static gemmepi_status gemmepi__build_group_sums(gemmepi_context *context, gemmep
     return gemmepi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);
 }
 
+/* Columns of clusters' tiles in which rows are taken one after another: what is under way at a time is four times as wide as high, or all
+   columns. Measured on an H100, 64 groups of 65536 rows, n 4096 and k 7168: bands that are as high as wide take up to 1.14 times as long, and columns
+   that are taken one after another as well. No band is much narrower than the others. */
+static int gemmepi__band_of_columns(const gemmepi_context *context, const gemmepi__sm90_shape *shape,
+                                    int columns) {
+    int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
+    int64_t width = (int64_t)shape->tile_n * shape->cluster_n, wide = 1, bands;
+    while ((wide + 1) * width * (wide + 1) * width <= 4 * area)
+        wide++;
+    bands = (columns + wide / 2) / wide;
+    return (int)gemmepi__round_up(gemmepi__divide_up(columns, bands ? bands : 1), 2);
+}
+
 /* Of groups of rows each tile of clusters is listed: where blocks of a cluster lie one above the other, those of a group's last few rows lie
    side by side. */
-static void gemmepi__list_tiles(gemmepi__grouped_plan *plan) {
+static void gemmepi__list_tiles(const gemmepi_context *context, gemmepi__grouped_plan *plan) {
     const gemmepi__sm90_shape *shape = &plan->built.sm90.shape;
     plan->tile = shape->tile_m * shape->cluster_m;
     plan->low = shape->cluster_m > 1 ? shape->tile_m : 0;
     plan->columns = (int)plan->built.sm90.params.cluster_columns;
-    plan->band = (int)plan->built.sm90.params.band;
+    plan->band = gemmepi__band_of_columns(context, shape, plan->columns);
 }
 
 /* By the engine's shape of the least estimate. */
@@ -224,7 +237,7 @@ static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context,
     gemmepi_status status = plan->engine->build(context, &plan->inner, candidate, &plan->built.sm90);
     int operand;
     if (!status && !plan->problem.grouping.is_of_k)
-        gemmepi__list_tiles(plan);
+        gemmepi__list_tiles(context, plan);
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B && !status; operand++)
         if (gemmepi__is_gathered(&plan->problem, operand))
             status = gemmepi__build_gather(context, plan, operand);

@@ -120,29 +120,14 @@ __device__ inline int parts_of(const gemmepi__groups_params &p, Tile_rows rows) 
 struct Part_place {
     int row, column;
 };
-// The nth part in a band of `height` rows: columns one after another.
-__device__ inline Part_place place_in_band(const gemmepi__groups_params &p, int nth, int first, int height) {
-    int column = nth / height;
-    return {first + nth - column * height, column};
-}
-// Likewise where the row of low tiles follows: each behind the two columns that it has.
-__device__ inline Part_place place_in_last_band(const gemmepi__groups_params &p, int nth, int first, int height) {
-    int of_pair = 2 * height + 1, pair = nth / of_pair, within = nth - pair * of_pair, columns = 2 * pair + 1 < p.columns ? 2 : 1;
-    if (within >= columns * height)
-        return {first + height, 2 * pair};
-    return {first + within % height, 2 * pair + within / height};
-}
-// The nth part of a group: bands of rows, all about as high, so that what is under way at a time reads few rows of A and few columns of
-// B, and a group's B as few times as can be.
+// The nth part of a group: columns within bands of columns, row after row, so that what is under way at a time is all of a band in a few
+// rows. A band's low tiles come last; bands have an even number of columns, but for the last one.
 __device__ inline Part_place place_of_part(const gemmepi__groups_params &p, Tile_rows rows, int nth) {
-    int bands = (rows.full + p.band / 2) / p.band, height = bands > 1 ? (rows.full + bands - 1) / bands : rows.full;
-    int last = height ? (rows.full - 1) / height : 0, band = height ? nth / (height * p.columns) : 0;
-    band = band < last ? band : last;
-    nth -= band * height * p.columns;
-    int first = band * height, left = rows.full - first;
-    if (band < last)
-        return place_in_band(p, nth, first, height);
-    return rows.low ? place_in_last_band(p, nth, first, left) : place_in_band(p, nth, first, left);
+    int of_band = rows.full * p.band + (rows.low ? p.band / 2 : 0), band = nth / of_band, first = band * p.band;
+    int width = p.columns - first < p.band ? p.columns - first : p.band, within = nth - band * of_band, row = within / width;
+    if (row < rows.full)
+        return {row, first + within - row * width};
+    return {rows.full, first + 2 * (within - rows.full * width)};
 }
 
 // >>the kernel

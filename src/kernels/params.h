@@ -96,7 +96,7 @@ typedef struct gemmepi__groups_params {
     int tile;              /* rows of a part; 0: a group is one */
     int low;     /* of so few rows, if any are left at a group's end, a part has two columns */
     int columns; /* of tiles, where each tile is listed, else 1 */
-    int band;    /* rows of tiles in which columns are taken one after another */
+    int band;    /* columns of tiles in which rows are taken one after another; even where there is `low` */
     int *count;
     gemmepi__group_part *parts;
     gemmepi__fault *faults;

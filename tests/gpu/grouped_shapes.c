@@ -1,5 +1,5 @@
 /* grouped_shapes [shape]: groups of rows by each shape of the kernels for Hopper, which a plan is made to take here, against the oracle: few blocks
-   with many tiles each, bands of several heights, last rows that blocks of a cluster take side by side. Needs a GPU of compute capability 9.0, the
+   with many tiles each, bands of two columns, last rows that blocks of a cluster take side by side. Needs a GPU of compute capability 9.0, the
    first or that which GEMMEPI_TEST_DEVICE numbers. With a number that shape alone. */
 #include "../products/grouped_case.h"
 
@@ -21,7 +21,7 @@ static int takes_shape(const gemmepi__grouped_plan *plan, int applied) {
     return shape_here < count && gemmepi__shape_takes(&plan->inner, &shapes[shape_here], applied);
 }
 
-/* Blocks of four multiprocessors, and bands of two rows of tiles. */
+/* Blocks of four multiprocessors, and bands of two columns of tiles. */
 static int take_shape(gemmepi_plan *changed) {
     gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)changed;
     gemmepi_context *context = here->context;

@@ -216,6 +216,7 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
+#define GEMMEPI__GROUPS_SLOWNESS 1.25       /* of loads, where each group's B is read anew */
 #define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
@@ -234,6 +235,8 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
     double blocks =
         gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
     double all = blocks * (own + rows + columns) / 2 / GEMMEPI__SM90_RATE;
+    if (gemmepi__has_groups_of_rows(problem))
+        all *= GEMMEPI__GROUPS_SLOWNESS;
     own /= GEMMEPI__SM90_BLOCK_RATE;
     return own > all ? own : all;
 }
@@ -312,15 +315,13 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
-   lower than the others; of groups, each of which is divided into bands, groups.cu sees to that. */
+   lower than the others. */
 static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
                                    const gemmepi__sm90_shape *shape, int64_t rows) {
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
     while ((high + 1) * height * (high + 1) * height <= area)
         high++;
-    if (gemmepi__has_groups_of_rows(problem))
-        return (unsigned)high;
     bands = (rows + high / 2) / high;
     return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }
