@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "elementwise.c"
 #include "formulas.c"
+#include "grouped.c"
 #include "linear.c"
 #include "products.c"
 #include "random.c"
@@ -145,7 +146,7 @@ static void print_help(void) {
     printf(
         "Times planned runs by turns with plain copies of as many bytes, and what a run costs the host; layers\n"
         "by turns with their bare products and a copy; formulas with the bare product; products by weights in I8 with a copy of as\n"
-        "many bytes as these have; products by turns with cuBLASLt's, bare, with its own\n"
+        "many bytes as these have; grouped products with a loop of cuBLASLt's; products by turns with cuBLASLt's, bare, with its own\n"
         "epilogue and with a pass of ours. --random draws products in place of those rows, --famous has those of\n"
         "well-known models.\n");
     for (i = 0; i < COUNT(options); i++) {
@@ -178,6 +179,7 @@ static void choose_rows(void) {
     linear_rows(&all);
     formula_rows(&all);
     weights_rows(&all);
+    grouped_rows(&all);
     products_rows(&all);
     for (i = 0; i < all.count; i++) {
         snprintf(text, sizeof text, "%s %s", all.rows[i].name, all.rows[i].dtype);

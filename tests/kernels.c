@@ -1176,8 +1176,13 @@ static void list_row_factors(void) {
 }
 
 /* Of groups in every shape that takes them. way: bits 1 rows of D scattered, 2 of A gathered, 4 groups of k, 8 odd sizes. */
-static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way,
-                        int applied) {
+static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
+                              int way, int applied, gemmepi_scale_mode of_a, gemmepi_scale_mode of_b,
+                              uint64_t flags) {
+    int is_fp8 = operands == GEMMEPI_E4M3 || operands == GEMMEPI_E5M2;
+    const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
+    int count =
+        (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
     gemmepi_grouped_desc desc;
     gemmepi__problem problem, inner;
     gemmepi_allocator allocator = gemmepi__default_allocator();
@@ -1187,7 +1192,11 @@ static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_e
     desc.product = new_desc(operands, operands, results, epilogue);
     desc.product.a.transposed = desc.grouping = way & 4 ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
     desc.product.m = way & 8 ? 144 : 4096, desc.product.n = way & 8 ? 144 : 4096, desc.product.k = 2048;
-    desc.product.b.transposed = !(way & 4) && operands == GEMMEPI_BF16;
+    desc.product.b.transposed = !(way & 4) && operands != GEMMEPI_F16;
+    desc.product.a.scale.mode = of_a, desc.product.b.scale.mode = of_b;
+    desc.product.flags = flags;
+    if (flags & GEMMEPI_FIND_SCALE_D)
+        desc.product.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
     desc.groups = 8;
     desc.scatter_d = way & 1 ? 5000 : 0;
     desc.gather_a = way & 2 ? 5000 : 0;
@@ -1197,20 +1206,58 @@ static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_e
         exit(1);
     }
     inner = gemmepi__inner_problem(&problem);
-    for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++) {
+    for (shape = 0; shape < count; shape++) {
         char name[160], prologue[2048];
         gemmepi__text text = gemmepi__text_in(name, sizeof name);
         gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-        if (!gemmepi__shape_takes(&inner, &gemmepi__sm90_shapes[shape], applied))
+        if (!gemmepi__shape_takes(&inner, &shapes[shape], applied))
             continue;
         append_dtype(&text, operands);
         append_results(&text, &desc.product);
         gemmepi__append(&text, "_way_%d_shape_%d%s", way, shape, applied ? "" : "_scaled");
+        if (of_a)
+            gemmepi__append(&text, "_scales_%d_%d", (int)of_a, (int)of_b);
+        if (flags)
+            gemmepi__append(&text, flags & GEMMEPI_FIND_SCALE_D ? "_found" : "_fast");
         memset(&sm90_kernel, 0, sizeof sm90_kernel);
-        gemmepi__cut_up(&inner, &gemmepi__sm90_shapes[shape], applied, &sm90_kernel);
+        gemmepi__cut_up(&inner, &shapes[shape], applied, &sm90_kernel);
         gemmepi__append_sm90_defines(&defines, &inner, &sm90_kernel);
         add(&grouped, name, prologue);
     }
+}
+
+static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way,
+                        int applied) {
+    add_scaled_groups(operands, results, epilogue, way, applied, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, 0);
+}
+
+static void list_fp8_groups(void) {
+    const gemmepi_epilogue swiglu = GEMMEPI_SILU | GEMMEPI_GATED;
+    const uint64_t find = GEMMEPI_FIND_SCALE_D;
+    const gemmepi_scale_mode vector = GEMMEPI_SCALE_VECTOR_128, block = GEMMEPI_SCALE_BLOCK_128,
+                             outer = GEMMEPI_SCALE_OUTER;
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 0, 1, vector, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, swiglu, 2, 1, vector, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 1, 1, vector, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 11, 0, vector, vector, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, swiglu | GEMMEPI_AUX, 8, 1, block, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E4M3, swiglu, 2, 1, outer, outer, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_AUX, 10, 1, outer,
+                      outer, GEMMEPI_FAST_ACCUMULATION);
+    add_scaled_groups(GEMMEPI_E5M2, GEMMEPI_BF16, swiglu | GEMMEPI_BACKWARD, 2, 1, outer, outer,
+                      GEMMEPI_FAST_ACCUMULATION);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD, 0, 0, vector, block,
+                      0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_RESIDUAL | GEMMEPI_BIAS, 9, 0, vector, block, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_F32, GEMMEPI_SILU | GEMMEPI_AUX, 9, 1, vector, vector, 0);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E4M3, swiglu, 0, 1, vector, block, find);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E4M3, swiglu | GEMMEPI_BIAS, 11, 0, vector, block, find);
+    add_scaled_groups(GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_NONE, 1, 1, outer, outer, find);
+    add_scaled_groups(GEMMEPI_BF16, GEMMEPI_E4M3, swiglu, 0, 1, GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, find);
+    add_scaled_groups(GEMMEPI_BF16, GEMMEPI_E4M3, swiglu | GEMMEPI_BIAS, 9, 0, GEMMEPI_SCALE_NONE,
+                      GEMMEPI_SCALE_NONE, find);
+    add_scaled_groups(GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, 8, 1,
+                      GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, find);
 }
 
 static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
@@ -1258,6 +1305,7 @@ static void list_groups(void) {
     add_grouped(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 4, 1);
     add_grouped(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RESIDUAL, 12, 1);
     add_grouped(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 4, 0);
+    list_fp8_groups();
     add_grouped_plain(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu, 3, GEMMEPI_SCALE_NONE);
     add_grouped_plain(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 4, GEMMEPI_SCALE_NONE);
     add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, swiglu, 2, GEMMEPI_SCALE_BLOCK_128);

@@ -23,6 +23,8 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
                                         gemmepi_plan **plan) {
     if (problem->matmul)
         return gemmepi_plan_matmul(context, problem->matmul, plan);
+    if (problem->grouped)
+        return gemmepi_plan_grouped(context, problem->grouped, plan);
 #ifndef GEMMEPI_NO_ELEMENTWISE
     if (problem->elementwise)
         return gemmepi_plan_elementwise(context, problem->elementwise, plan);
@@ -40,11 +42,12 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
 
 static gemmepi_status gemmepi__check_any(const gemmepi_any_desc *problem) {
     int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
-                (problem->linear_backward != NULL);
+                (problem->linear_backward != NULL) + (problem->grouped != NULL);
     if (given != 1)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "%d of matmul, elementwise, linear and linear_backward are given; exactly one is", given);
+            "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is",
+            given);
     return GEMMEPI_OK;
 }
 
@@ -55,6 +58,8 @@ static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gem
         status = gemmepi__plan_any(context, problem, &plan);
     if (!status && problem->matmul)
         status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
+    if (!status && problem->grouped)
+        status = gemmepi__build_groups_for_scalars((const gemmepi__grouped_plan *)plan);
     gemmepi_plan_destroy(plan);
     return status;
 }

@@ -443,7 +443,8 @@ typedef enum gemmepi_grouping {
      epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
    Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula,
-   no BATCH_INVARIANT and no FIND_SCALE_D. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
+   no BATCH_INVARIANT. FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128 alone, on the host and where the kernel for Hopper takes the product:
+   args.found_scale_d[column / 128 * rows of D + row of D], written where D is; else it is refused. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
    does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
@@ -787,6 +788,7 @@ typedef struct gemmepi_any_desc {
     const gemmepi_elementwise_desc *elementwise;
     const gemmepi_linear_desc *linear; /* a layer, forward */
     const gemmepi_linear_desc *linear_backward;
+    const gemmepi_grouped_desc *grouped;
 } gemmepi_any_desc;
 
 /* Told that `done` of `count` problems are done, from 1 on; by any thread that works on them, but one at a time. Must not

@@ -45,7 +45,8 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
                     (gemmepi__ull)details.workspace_size);
     if (!details.kernel[0])
         return;
-    gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts\n", plan->groups.name);
+    gemmepi__append(text, "  %s: ends and indices checked, groups divided into parts%s\n", plan->groups.name,
+                    plan->columns > 1 ? " of a tile each" : "");
     for (operand = 0; operand < 2; operand++)
         if (plan->gathers[operand].function)
             gemmepi__append(text, "  %s: gathered rows of %s to workspace, side by side\n",
@@ -55,7 +56,7 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
     if (plan->maps.function)
         gemmepi__append(text, "  %s: for each group where its part of k ends\n", plan->maps.name);
     if (plan->route == GEMMEPI_ROUTE_FUSED)
-        gemmepi__sm90_explain(&plan->inner, &plan->built.sm90, text);
+        plan->engine->explain(&plan->inner, &plan->built.sm90, text);
     else
         gemmepi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details.kernel,
                         plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);

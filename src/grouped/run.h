@@ -42,6 +42,9 @@ static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan,
     params.groups = plan->problem.grouping.groups;
     params.positions = (int)gemmepi__positions(&plan->problem);
     params.tile = plan->tile;
+    params.low = plan->low;
+    params.columns = plan->columns;
+    params.band = plan->band;
     params.count = (int *)(void *)space->count;
     params.parts = (gemmepi__group_part *)(void *)space->parts;
     params.faults =
@@ -106,7 +109,9 @@ static void gemmepi__point_groups(const gemmepi__grouped_plan *plan, const gemme
     groups->index_b = (const int *)lists->lists[GEMMEPI__FAULT_B];
     groups->index_d = (const int *)lists->lists[GEMMEPI__FAULT_D];
     groups->maps = space->maps;
-    groups->rows_a = plan->problem.views[GEMMEPI__SCALE_A].length;
+    groups->rows_a = gemmepi__is_gathered(&plan->problem, GEMMEPI__A) && !plan->problem.grouping.is_of_k
+                         ? plan->problem.views[GEMMEPI__A].lines
+                         : plan->problem.m;
 }
 
 static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
@@ -139,7 +144,7 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
         own.uses_c = 0;
         own.beta = 0;
     }
-    return gemmepi__sm90_engine.run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
+    return plan->engine->run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
 }
 
 /* >>workspace */
@@ -200,6 +205,40 @@ static gemmepi_status gemmepi__run_grouped_on_device(const gemmepi__grouped_plan
 
 /* >>runs */
 
+#ifndef GEMMEPI_NO_HOST
+/* FIND_SCALE_D: D in F32 in memory of the allocator, then the scales of the rows that positions have. */
+static gemmepi_status gemmepi__find_groups_on_host(const gemmepi__problem *problem,
+                                                   const gemmepi__arguments *arguments,
+                                                   const gemmepi__group_lists *lists,
+                                                   const gemmepi_allocator *allocator) {
+    const int32_t *rows = lists->lists[GEMMEPI__FAULT_D];
+    gemmepi__problem within = gemmepi__problem_within(problem);
+    gemmepi__arguments own = *arguments;
+    size_t bytes = gemmepi__bytes_for(problem->views[GEMMEPI__D].bytes, sizeof(float));
+    float *d = (float *)gemmepi__new(allocator, bytes);
+    gemmepi_status status;
+    int64_t i;
+    if (!d)
+        return GEMMEPI_OUT_OF_MEMORY;
+    gemmepi__point_within(problem, d, &own);
+    status = gemmepi__host_grouped(&within, &own, lists, allocator);
+    for (i = 0; !status && i < lists->lists[GEMMEPI__FAULT_ENDS][problem->grouping.groups - 1]; i++)
+        gemmepi__host_find_scales_of_row(problem, arguments, d, 0, rows ? rows[i] : i);
+    gemmepi__delete(allocator, d);
+    return status;
+}
+
+static gemmepi_status gemmepi__run_grouped_on_host(const gemmepi__grouped_plan *plan,
+                                                   gemmepi__arguments *arguments,
+                                                   const gemmepi__group_lists *lists) {
+    const gemmepi_allocator *allocator = &plan->base.context->allocator;
+    gemmepi__fetch_scalars(&plan->problem, arguments);
+    if (plan->problem.found_scale && !gemmepi__is_empty(&plan->problem))
+        return gemmepi__find_groups_on_host(&plan->problem, arguments, lists, allocator);
+    return gemmepi__host_grouped(&plan->problem, arguments, lists, allocator);
+}
+#endif
+
 static gemmepi_status gemmepi__check_lists_reach(const gemmepi_context *context,
                                                  const gemmepi__group_lists *lists) {
     gemmepi_status status = GEMMEPI_OK;
@@ -224,10 +263,8 @@ static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan,
     if (status)
         return status;
 #ifndef GEMMEPI_NO_HOST
-    if (context->is_host) {
-        gemmepi__fetch_scalars(&plan->problem, &arguments);
-        return gemmepi__host_grouped(&plan->problem, &arguments, &lists, &context->allocator);
-    }
+    if (context->is_host)
+        return gemmepi__run_grouped_on_host(plan, &arguments, &lists);
 #endif
     status = gemmepi__enter(context, &entry);
     if (status)

@@ -38,17 +38,26 @@ static void gemmepi__host_quantise(const gemmepi__problem *problem, const gemmep
     }
 }
 
-static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                      const float *x) {
+static void gemmepi__host_find_scales_of_row(const gemmepi__problem *problem,
+                                             const gemmepi__arguments *arguments, const float *x,
+                                             int64_t item, int64_t row) {
     const gemmepi__view *d = &problem->views[GEMMEPI__D];
     int64_t step = problem->found_scale == GEMMEPI_SCALE_OUTER ? d->length : 128;
     gemmepi__host_place at;
-    for (at.item = 0; at.item < problem->batch; at.item++)
-        for (at.row = 0; at.row < d->lines; at.row++)
-            for (at.column = 0; at.column < d->length; at.column += step) {
-                at.count = gemmepi__smaller(d->length - at.column, step);
-                gemmepi__host_quantise(problem, arguments, x, at);
-            }
+    at.item = item;
+    at.row = row;
+    for (at.column = 0; at.column < d->length; at.column += step) {
+        at.count = gemmepi__smaller(d->length - at.column, step);
+        gemmepi__host_quantise(problem, arguments, x, at);
+    }
+}
+
+static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+                                      const float *x) {
+    int64_t item, row;
+    for (item = 0; item < problem->batch; item++)
+        for (row = 0; row < problem->views[GEMMEPI__D].lines; row++)
+            gemmepi__host_find_scales_of_row(problem, arguments, x, item, row);
 }
 
 /* The scale of the amax of earlier runs, which all move one place on. Returns its reciprocal, by which D is multiplied. */

@@ -6,8 +6,13 @@
 constexpr int VECTOR_COLUMNS = SCALE_STEPS;
 
 // The scale that makes D's 8 bits of a vector, for one of its lanes to write; column: any of the vector's, counted over D's halves.
+// Of grouped products all groups have one D, and the stride is from one vector of a row to the next.
 __device__ inline void write_scale(const gemmepi__epilogue_params &p, long long item, long long row, long long column, float scale) {
+#if GEMMEPI_GROUPED
+    const_cast<float *>(p.scale_d.data)[column / VECTOR_COLUMNS * p.scale_d.stride + row] = scale;
+#else
     const_cast<float *>(p.scale_d.data)[item * p.scale_d.stride + column / VECTOR_COLUMNS * p.m + row] = scale;
+#endif
 }
 
 // A run of D of which the vector's scale is known.

@@ -1,7 +1,7 @@
 // Grouped products, before their kernel: the ends and indices checked, and the groups divided into parts, one for each tile's rows.
 //
-// One block, as groups are few: what it takes is behind the launch, but for long indices. Where anything is wrong there are no parts, so
-// that nothing is written, and the host's memory says what.
+// One block, as groups are few: what it takes is behind the launch, but for long indices. Of many parts several blocks list some each, and
+// each checks all. Where anything is wrong there are no parts, so that nothing is written, and the host's memory says what.
 #include "types.cuh"
 #include "params.h"
 
@@ -25,11 +25,21 @@ __device__ inline int wrong_end(const gemmepi__groups_params &p, const int (&end
     }
     return NONE;
 }
+// Some are asked for at a time, as each takes long to come.
 __device__ inline int wrong_index(const int *index, int limit, int positions) {
-    for (int i = (int)threadIdx.x; i < positions; i += THREADS)
-        if (index[i] < 0 || index[i] >= limit)
-            return i;
-    return NONE;
+    constexpr int AT_ONCE = 16;
+    int wrong = NONE;
+    for (int first = (int)threadIdx.x; first < positions && wrong == NONE; first += THREADS * AT_ONCE) {
+        int values[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            values[i] = first + i * THREADS < positions ? index[first + i * THREADS] : 0;
+#pragma unroll
+        for (int i = AT_ONCE; i-- > 0;)
+            if (first + i * THREADS < positions && (values[i] < 0 || values[i] >= limit))
+                wrong = first + i * THREADS;
+    }
+    return wrong;
 }
 
 __device__ inline void say_fault(const gemmepi__groups_params &p, int which, int at) {
@@ -76,7 +86,7 @@ __device__ inline int least(int own, int *shared) {
     return own;
 }
 
-// >>the kernel
+// >>which group
 
 // Of the first `count` numbers, which ascend, how many are at most x: there is one.
 __device__ inline int last_at_most(const int *numbers, int count, int x) {
@@ -90,6 +100,37 @@ __device__ inline int last_at_most(const int *numbers, int count, int x) {
     }
     return low;
 }
+
+// >>parts of a group: rows of tiles, times columns
+
+// Rows of tiles; `low` says that of the last rows, which are few, a tile has two columns.
+struct Tile_rows {
+    int full, low;
+};
+__device__ inline Tile_rows tile_rows_of(const gemmepi__groups_params &p, int rows) {
+    if (!p.tile)
+        return {1, 0};
+    int full = rows / p.tile, rest = rows - full * p.tile, low = rest > 0 && rest <= p.low;
+    return {full + (rest > 0 && !low), low};
+}
+__device__ inline int parts_of(const gemmepi__groups_params &p, Tile_rows rows) {
+    return rows.full * p.columns + (rows.low ? (p.columns + 1) / 2 : 0);
+}
+
+struct Part_place {
+    int row, column;
+};
+// The nth part of a group: columns within bands of columns, row after row, so that what is under way at a time is all of a band in a few
+// rows. A band's low tiles come last; bands have an even number of columns, but for the last one.
+__device__ inline Part_place place_of_part(const gemmepi__groups_params &p, Tile_rows rows, int nth) {
+    int of_band = rows.full * p.band + (rows.low ? p.band / 2 : 0), band = nth / of_band, first = band * p.band;
+    int width = p.columns - first < p.band ? p.columns - first : p.band, within = nth - band * of_band, row = within / width;
+    if (row < rows.full)
+        return {row, first + within - row * width};
+    return {rows.full, first + 2 * (within - rows.full * width)};
+}
+
+// >>the kernel
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p) {
     __shared__ int starts[GEMMEPI__MOST_GROUPS + 1], parts[GEMMEPI__MOST_GROUPS + 1]; // of each group: its first position and part
@@ -109,14 +150,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
     for (int i = 0; i < 3; i++) // the same of all threads
         wrong[GEMMEPI__FAULT_A + i] =
             p.indices[i] ? least(wrong_index(p.indices[i], p.limits[i], positions), sums) : NONE;
-    bool is_wrong = false;
+    bool is_wrong = false, is_first = blockIdx.x == 0 && threadIdx.x == 0;
     for (int i = 0; i < GEMMEPI__FAULTS; i++) {
         is_wrong = is_wrong || wrong[i] != NONE;
-        if (threadIdx.x == 0 && wrong[i] != NONE)
+        if (is_first && wrong[i] != NONE)
             say_fault(p, i, wrong[i]);
     }
     if (is_wrong) {
-        if (threadIdx.x == 0)
+        if (is_first)
             *p.count = 0;
         return;
     }
@@ -124,8 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
     // Parts of groups
     int own = 0, of_group[EACH], start = before;
     for (int i = 0; i < EACH; i++) {
-        int rows = first + i < p.groups ? ends[i] - start : 0;
-        of_group[i] = first + i >= p.groups ? 0 : p.tile ? (rows + p.tile - 1) / p.tile : 1;
+        of_group[i] = first + i < p.groups ? parts_of(p, tile_rows_of(p, ends[i] - start)) : 0;
         own += of_group[i];
         if (first + i < p.groups) {
             starts[first + i] = start;
@@ -139,17 +179,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
         part += of_group[i];
     }
     if (threadIdx.x == THREADS - 1) {
+        starts[p.groups] = positions;
         parts[p.groups] = part;
-        *p.count = part;
+        if (blockIdx.x == 0)
+            *p.count = part;
     }
     __syncthreads();
 
     // Written side by side. A group that follows empty ones has the same first part as they: the last of them is it.
     int count = parts[p.groups];
-    for (int i = (int)threadIdx.x; i < count; i += THREADS) {
-        int group = last_at_most(parts, p.groups, i), from = starts[group] + (i - parts[group]) * p.tile;
-        int end = group + 1 < p.groups ? starts[group + 1] : positions;
-        gemmepi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, 0};
+    for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < count; i += (int)gridDim.x * THREADS) {
+        int group = last_at_most(parts, p.groups, i), from = starts[group], end = starts[group + 1];
+        Part_place at = place_of_part(p, tile_rows_of(p, end - from), i - parts[group]);
+        from += at.row * p.tile;
+        gemmepi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, at.column};
         p.parts[i] = one;
     }
 }

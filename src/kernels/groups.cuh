@@ -9,6 +9,9 @@
 #define GEMMEPI_GATHERED  0 // whose rows an index says: bits 1 A, 2 B
 #define GEMMEPI_SCATTERED 0 // 1: an index says the rows of D, and of what lies as it does
 #endif
+#ifndef GEMMEPI_SCALES_GATHERED
+#define GEMMEPI_SCALES_GATHERED 0 // 1: an index says the rows of A's scales, but no more A's own, which lie side by side
+#endif
 
 constexpr bool GROUPED = GEMMEPI_GROUPED != 0, GROUPED_ROWS = GEMMEPI_GROUPED == 1, GROUPED_K = GEMMEPI_GROUPED == 2;
 constexpr bool SCATTERED = GEMMEPI_SCATTERED;

@@ -62,7 +62,7 @@ typedef struct gemmepi__formula_place {
 /* groups.cu: a part of a group, as a kernel takes it: of rows as many as a tile has, or all of k. */
 typedef struct gemmepi__group_part {
     int group, first, end; /* positions */
-    int unused;
+    int column;            /* of clusters' tiles, where each is listed; else 0 */
 } gemmepi__group_part;
 
 /* What kernels have of groups. Those of no grouped product have no such parameters. */
@@ -70,7 +70,7 @@ typedef struct gemmepi__kernel_groups {
     const int *count; /* of the parts; 0 where ends or indices are wrong */
     const gemmepi__group_part *parts;
     const int *index_a, *index_b, *index_d; /* NULL: none */
-    long long rows_a;                       /* that the scales of a have along k */
+    long long rows_a;                       /* of a as it is stored, whose scales are by rows */
     const void *maps;                       /* maps_sm90.cu: of each group's A and B */
 } gemmepi__kernel_groups;
 #if !defined(__CUDACC__) || GEMMEPI_GROUPED
@@ -94,6 +94,9 @@ typedef struct gemmepi__groups_params {
     int limits[3];         /* what an index is less than */
     int groups, positions; /* positions: at most */
     int tile;              /* rows of a part; 0: a group is one */
+    int low;     /* of so few rows, if any are left at a group's end, a part has two columns */
+    int columns; /* of tiles, where each tile is listed, else 1 */
+    int band;    /* columns of tiles in which rows are taken one after another; even where there is `low` */
     int *count;
     gemmepi__group_part *parts;
     gemmepi__fault *faults;

@@ -47,10 +47,17 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
                              product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
                              product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
                              product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
-    if (product->flags & (GEMMEPI_BATCH_INVARIANT | GEMMEPI_FIND_SCALE_D))
+    if (product->flags & GEMMEPI_BATCH_INVARIANT)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.flags has %s, which grouped products do not take",
-                             product->flags & GEMMEPI_BATCH_INVARIANT ? "BATCH_INVARIANT" : "FIND_SCALE_D");
+                             "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+    if (product->flags & GEMMEPI_FIND_SCALE_D &&
+        (desc->grouping == GEMMEPI_GROUPS_OF_K || product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128))
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+                             "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) and "
+                             "GROUPS_OF_ROWS",
+                             (int)product->d.scale.mode,
+                             desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
     return GEMMEPI_OK;
 }
 
@@ -171,6 +178,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
                                                               row->operand == GEMMEPI__AUX &&
                                                                   gemmepi__aux_is_mask(product->epilogue));
     }
+    if (product->flags & GEMMEPI_FIND_SCALE_D)
+        product->d.scale.batch_stride = gemmepi__dense_stride((columns + 127) / 128, product->m, 0, 0);
     if (product->bias.batch_stride == 0)
         product->bias.batch_stride = n < 0 ? 0 : n;
     if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
@@ -189,15 +198,17 @@ static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, 
     return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
 }
 
-/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another. */
+/* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another: blocks' lines are whole
+   also where there is one. */
 static void gemmepi__spread_scales(gemmepi__problem *problem) {
     uint32_t own = gemmepi__own_of_group(problem->grouping.is_of_k);
     int operand;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++) {
         gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+        int is_block = problem->views[operand].scale == GEMMEPI_SCALE_BLOCK_128;
         if (!scale->dtype || !(own >> operand & 1) || scale->batch_stride || problem->batch <= 1)
             continue;
-        scale->batch_stride = scale->lines * scale->ld;
+        scale->batch_stride = scale->lines * (is_block ? (scale->length + 3) / 4 * 4 : scale->ld);
         scale->bytes += (problem->batch - 1) * scale->batch_stride * 4;
     }
 }
@@ -227,6 +238,16 @@ static int64_t gemmepi__positions(const gemmepi__problem *problem) {
     return problem->grouping.is_of_k ? problem->k : problem->m;
 }
 
+/* The scales that are found for D: a line of all its rows for each 128 of its columns. */
+static gemmepi_status gemmepi__unite_found_scales(gemmepi__problem *problem) {
+    gemmepi__view *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
+    if (!found->dtype)
+        return GEMMEPI_OK;
+    found->length = found->ld = gemmepi__rows_of_d(problem);
+    found->batch_stride = 0;
+    return gemmepi__check_view(found, "d.scale", 1);
+}
+
 static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
     static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
     int of_k = problem->grouping.is_of_k;
@@ -236,6 +257,8 @@ static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gem
         status = gemmepi__make_one(problem, GEMMEPI__B, desc->gather_b ? desc->gather_b : -1);
     for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
         status = gemmepi__make_one(problem, of_rows[i], desc->scatter_d ? desc->scatter_d : -1);
+    if (!status)
+        status = gemmepi__unite_found_scales(problem);
     if (!status && desc->weighted)
         status = gemmepi__make_weights(problem, gemmepi__rows_of_d(problem));
     return status;

@@ -68,6 +68,8 @@ typedef struct gemmepi__grouping {
     int32_t is_of_k;  /* groups are of k, else of rows */
     int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
     int32_t scattered;
+    int32_t scales_gathered; /* A's rows lie side by side, but its scales do not */
+    int32_t unused;
 } gemmepi__grouping;
 
 /* Zeroed before it is filled, so that its bytes tell problems apart. */

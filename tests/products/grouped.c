@@ -1,413 +1,6 @@
 /* Grouped products against oracle.h, a position at a time: rows of groups, and k in groups; gathered, scattered, weighted. What they refuse, and what
    only the device can see. On the host, and on a GPU by every route that takes them. */
-#include "problem.h"
-
-enum { MOST_GROUPS = 4096, MOST_POSITIONS = 700 };
-
-/* >>a case */
-
-typedef struct grouped_case {
-    const char *name;
-    gemmepi_dtype operands, result;
-    gemmepi_epilogue epilogue;
-    uint64_t flags;
-    int groups, positions, other, n; /* other: k of groups of rows, m of groups of k */
-    int of_k, a_transposed, b_transposed;
-    int gather_a, gather_b, scatter_d, weighted, pad;
-    double alpha, beta;
-    gemmepi_scale_mode scale_a, scale_b;
-    int sizes; /* 0 even, 1 one group has all, 2 random with empty ones, 3 none has any, 4 few have one */
-} grouped_case;
-
-enum { G_A, G_B, G_C, G_D, G_AUX, G_RESIDUAL, G_BIAS, G_SUMS, G_SCALE_A, G_SCALE_B, G_TENSORS };
-
-typedef struct grouped_tensor {
-    view at; /* of all items; data NULL: there is none */
-    int64_t items, rows, columns;
-    size_t bytes;
-    void *device;
-} grouped_tensor;
-
-typedef struct grouped_run {
-    gemmepi_grouped_desc desc;
-    gemmepi_grouped_args args;
-    grouped_tensor tensors[G_TENSORS];
-    int32_t ends[MOST_GROUPS], index_a[MOST_POSITIONS], index_b[MOST_POSITIONS], index_d[MOST_POSITIONS];
-    float weights[2 * MOST_POSITIONS];
-    void *lists[5];
-    double alpha, beta;
-    unsigned char *old_sums; /* bias_grad before the run */
-} grouped_run;
-
-#define F32_SUMS GEMMEPI_F32
-
-static test_device *here;
-
-/* >>making it */
-
-static void make_ends(const grouped_case *c, grouped_run *r, rng *random) {
-    int e, left = c->positions;
-    for (e = 0; e < c->groups; e++) {
-        int count = c->sizes == 0   ? c->positions / c->groups
-                    : c->sizes == 1 ? (e == c->groups / 2 ? c->positions : 0)
-                    : c->sizes == 4 ? rng_one_in(random, 7)
-                    : c->sizes == 3 || rng_one_in(random, 3)
-                        ? 0
-                        : rng_below(random, 2 * c->positions / c->groups + 1);
-        count = count < left ? count : left;
-        left -= count;
-        r->ends[e] = (e ? r->ends[e - 1] : 0) + count;
-    }
-}
-
-static void make_tensor(grouped_tensor *t, gemmepi_dtype dtype, int transposed, int64_t items, int64_t rows,
-                        int64_t columns, int pad, rng *random, int is_output) {
-    int64_t length = transposed ? rows : columns, lines = transposed ? columns : rows, ld = length + pad, i;
-    int is_mask = dtype == GEMMEPI_DTYPE_DEFAULT;
-    if (is_mask)
-        ld = (ld + 127) / 128 * 128;
-    t->at = oracle_view(dtype, GEMMEPI_ROW_MAJOR, transposed, ld, lines * ld);
-    t->items = items, t->rows = rows, t->columns = columns;
-    t->bytes = (size_t)(items * lines * ld) * (is_mask ? 1 : oracle_format(dtype).size) / (is_mask ? 8 : 1);
-    t->at.data = (unsigned char *)malloc(t->bytes + 1);
-    memset(t->at.data, 0xff, t->bytes + 1); /* NaN, in every type but I8 */
-    for (i = 0; i < items * rows * columns && !is_output; i++)
-        view_set(&t->at, i / (rows * columns), i / columns % rows, i % columns,
-                 (rng_below(random, 17) - 8) / 4.0);
-}
-
-static void make_case(const grouped_case *c, grouped_run *r, uint64_t seed) {
-    rng random = rng_seeded(seed);
-    gemmepi_matmul_desc *d = &r->desc.product;
-    int64_t m = c->of_k ? c->other : c->positions, k = c->of_k ? c->positions : c->other,
-            items = c->of_k ? c->groups : 1;
-    int64_t columns = oracle_result_extent(c->epilogue, c->n), rows_d = c->scatter_d ? c->scatter_d : m, i;
-    int has_aux = (c->epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) != 0;
-    gemmepi_dtype vectors = oracle_is_narrow(c->result) ? GEMMEPI_BF16 : c->result;
-    memset(r, 0, sizeof *r);
-    make_ends(c, r, &random);
-    d->m = m, d->n = c->n, d->k = k, d->epilogue = c->epilogue, d->flags = c->flags;
-    d->a.dtype = c->operands, d->d.dtype = c->result;
-    d->a.transposed = c->a_transposed, d->b.transposed = c->b_transposed;
-    r->desc.groups = c->groups, r->desc.grouping = c->of_k ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
-    r->desc.gather_a = c->gather_a, r->desc.gather_b = c->gather_b, r->desc.scatter_d = c->scatter_d;
-    r->desc.weighted = c->weighted;
-    make_tensor(&r->tensors[G_A], c->operands, c->a_transposed, 1, c->gather_a && !c->of_k ? c->gather_a : m,
-                c->gather_a && c->of_k ? c->gather_a : k, c->pad, &random, 0);
-    make_tensor(&r->tensors[G_B], c->operands, c->b_transposed, c->of_k ? 1 : c->groups,
-                c->gather_b ? c->gather_b : k, c->n, c->pad, &random, 0);
-    make_tensor(&r->tensors[G_D], c->result, 0, items, rows_d, columns, c->pad, &random, 1);
-    if (c->flags & GEMMEPI_ACCUMULATE)
-        for (i = 0; i < items * rows_d * columns; i++)
-            view_set(&r->tensors[G_D].at, i / (rows_d * columns), i / columns % rows_d, i % columns,
-                     rng_below(&random, 9) - 4);
-    if (c->beta != 0)
-        make_tensor(&r->tensors[G_C], vectors, 0, items, rows_d, c->n, c->pad, &random, 0);
-    if (has_aux)
-        make_tensor(&r->tensors[G_AUX], oracle_has_mask(c->epilogue) ? GEMMEPI_DTYPE_DEFAULT : vectors, 0,
-                    items, rows_d, oracle_aux_extent(c->epilogue, c->n), c->pad, &random,
-                    (c->epilogue & GEMMEPI_AUX) != 0);
-    if (c->epilogue & GEMMEPI_RESIDUAL)
-        make_tensor(&r->tensors[G_RESIDUAL], vectors, 0, items, rows_d, columns, c->pad, &random, 0);
-    if (c->epilogue & GEMMEPI_BIAS)
-        make_tensor(&r->tensors[G_BIAS], vectors, 0, c->groups, 1, c->n, 0, &random, 0);
-    if (c->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
-        make_tensor(&r->tensors[G_SUMS], F32_SUMS, 0, c->groups, 1, c->epilogue & GEMMEPI_BGRAD_A ? m : c->n,
-                    0, &random, !(c->epilogue & GEMMEPI_ACCUMULATE_BIAS_GRAD));
-    d->bias_grad.dtype = r->tensors[G_SUMS].at.dtype;
-    d->a.ld = r->tensors[G_A].at.row == 1 ? r->tensors[G_A].at.column : r->tensors[G_A].at.row;
-    d->b.ld = c->b_transposed ? r->tensors[G_B].at.column : r->tensors[G_B].at.row;
-    d->d.ld = r->tensors[G_D].at.row;
-    d->c.ld = r->tensors[G_C].at.row, d->aux.ld = r->tensors[G_AUX].at.row,
-    d->residual.ld = r->tensors[G_RESIDUAL].at.row;
-    d->c.dtype = c->beta != 0 ? vectors : GEMMEPI_DTYPE_DEFAULT;
-    d->aux.dtype = r->tensors[G_AUX].at.dtype, d->residual.dtype = r->tensors[G_RESIDUAL].at.dtype;
-    d->bias.dtype = r->tensors[G_BIAS].at.dtype;
-    for (i = 0; i < c->positions; i++) {
-        r->index_a[i] = c->gather_a ? rng_below(&random, c->gather_a) : (int32_t)i;
-        r->index_b[i] = c->gather_b ? rng_below(&random, c->gather_b) : (int32_t)i;
-        r->index_d[i] =
-            c->scatter_d ? (int32_t)((i * 7 + 3) % c->scatter_d) : (int32_t)i; /* 7 divides none of them */
-    }
-    for (i = 0; i < rows_d; i++)
-        r->weights[i] = (float)(rng_below(&random, 9) - 4) / 4;
-    r->alpha = c->alpha != 0 ? c->alpha : 1, r->beta = c->flags & GEMMEPI_ACCUMULATE ? 1 : c->beta;
-}
-
-static gemmepi_scale scale_of(gemmepi_scale_mode mode) {
-    gemmepi_scale scale;
-    memset(&scale, 0, sizeof scale);
-    scale.mode = mode;
-    return scale;
-}
-
-/* Scales of a for the rows that it has, and for each group's b. */
-static void make_scales(const grouped_case *c, grouped_run *r, scales *of_a, scales *of_b) {
-    int64_t rows_a = r->tensors[G_A].rows, k = r->desc.product.k;
-    rng random = rng_seeded(7);
-    *of_a = oracle_scales(scale_of(c->scale_a), rows_a, k);
-    *of_b = oracle_scales(scale_of(c->scale_b), c->n, k);
-    r->desc.product.a.scale.mode = c->scale_a, r->desc.product.b.scale.mode = c->scale_b;
-    if (c->scale_a) {
-        make_tensor(&r->tensors[G_SCALE_A], GEMMEPI_F32, 0, 1, of_a->rows,
-                    of_a->at.row > 1 ? of_a->at.row : of_a->columns, 0, &random, 0);
-        of_a->at.data = r->tensors[G_SCALE_A].at.data;
-    }
-    if (c->scale_b) {
-        int64_t line = of_b->at.row > 1 ? of_b->at.row : of_b->columns;
-        make_tensor(&r->tensors[G_SCALE_B], GEMMEPI_F32, 0, c->of_k ? 1 : c->groups, of_b->rows, line, 0,
-                    &random, 0);
-        of_b->at.data = r->tensors[G_SCALE_B].at.data;
-        of_b->at.item = c->of_k ? 0 : of_b->rows * line;
-    }
-}
-
-static void *send(const void *from, size_t bytes) {
-    void *to = NULL;
-    CHECK(gemmepi_alloc(here->context, bytes + 16, &to) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(bytes == 0 || gemmepi_upload(here->context, to, from, bytes, here->stream) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
-    return to;
-}
-
-static void send_all(const grouped_case *c, grouped_run *r) {
-    gemmepi_matmul_args *a = &r->args.product;
-    int t;
-    for (t = 0; t < G_TENSORS; t++)
-        r->tensors[t].device =
-            r->tensors[t].at.data ? send(r->tensors[t].at.data, r->tensors[t].bytes) : NULL;
-    r->lists[0] = send(r->ends, (size_t)c->groups * 4);
-    r->lists[1] = send(r->index_a, (size_t)c->positions * 4);
-    r->lists[2] = send(r->index_b, (size_t)c->positions * 4);
-    r->lists[3] = send(r->index_d, (size_t)c->positions * 4);
-    r->lists[4] = send(r->weights, sizeof r->weights);
-    a->a = r->tensors[G_A].device, a->b = r->tensors[G_B].device, a->d = r->tensors[G_D].device;
-    a->c = r->tensors[G_C].device, a->aux = r->tensors[G_AUX].device,
-    a->residual = r->tensors[G_RESIDUAL].device;
-    a->bias = r->tensors[G_BIAS].device;
-    a->bias_grad = r->tensors[G_SUMS].device;
-    a->scale_a = (const float *)r->tensors[G_SCALE_A].device,
-    a->scale_b = (const float *)r->tensors[G_SCALE_B].device;
-    a->alpha = c->alpha != 0 ? &r->alpha : NULL, a->beta = c->beta != 0 ? &r->beta : NULL;
-    r->args.ends = (const int32_t *)r->lists[0];
-    r->args.index_a = c->gather_a ? (const int32_t *)r->lists[1] : NULL;
-    r->args.index_b = c->gather_b ? (const int32_t *)r->lists[2] : NULL;
-    r->args.index_d = c->scatter_d ? (const int32_t *)r->lists[3] : NULL;
-    r->args.weights = c->weighted ? (const float *)r->lists[4] : NULL;
-}
-
-static void free_all(grouped_run *r) {
-    int t;
-    for (t = 0; t < G_TENSORS; t++) {
-        free(r->tensors[t].at.data);
-        gemmepi_free(here->context, r->tensors[t].device);
-    }
-    for (t = 0; t < 5; t++)
-        gemmepi_free(here->context, r->lists[t]);
-}
-
-/* >>what it must give */
-
-/* Row `row` of a view alone. */
-static view row_of(const grouped_tensor *t, int64_t item, int64_t row) {
-    view v = t->at;
-    int64_t index = v.data ? view_index(&v, item, row, 0) : 0;
-    v.data = v.data ? v.data + (v.dtype ? index * (int64_t)oracle_format(v.dtype).size : index / 8) : NULL;
-    v.item = 0;
-    return v;
-}
-
-static void oracle_of_case(const grouped_case *c, const grouped_run *r, oracle_problem *o) {
-    memset(o, 0, sizeof *o);
-    o->m = c->of_k ? c->other : 1, o->n = c->n, o->k = r->desc.product.k, o->batch = 1;
-    o->activation = (unsigned)(c->epilogue & GEMMEPI_ACTIVATION_MASK);
-    o->flags = c->epilogue & ~(gemmepi_epilogue)GEMMEPI_ACTIVATION_MASK;
-    o->alpha = r->alpha, o->beta = r->beta;
-    o->scale_c = o->scale_d = o->scale_aux = o->scale_residual =
-        oracle_scales(scale_of(GEMMEPI_SCALE_NONE), 1, 1);
-}
-
-/* The number of the first that is wrong, of the results of a row or a matrix; 0: none. */
-static int compare(const grouped_tensor *got, int64_t item, int64_t row, int64_t rows, const expected *want,
-                   double weight, const char *what, const grouped_case *c) {
-    int64_t i, j;
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < got->columns; j++, want++) {
-            expected weighted = *want;
-            double value = view_get(&got->at, item, row + i, j);
-            if (weight != 1) {
-                weighted.value *= weight;
-                weighted.bound = fabs(weight) * want->bound +
-                                 fabs(weighted.value) * (oracle_roundoff(got->at.dtype) + 0x1p-22) + 0x1p-126;
-            }
-            if (got->at.dtype == GEMMEPI_DTYPE_DEFAULT
-                    ? fabs(want->value) > want->bound && (value != 0) != (want->value > 0)
-                    : excess(got->at.dtype, value, weighted) > 0) {
-                CHECK(0, "%s on %s: %s[%d][%d, %d] is %g and should be %g +- %g", c->name, here->name, what,
-                      (int)item, (int)(row + i), (int)j, value, weighted.value, weighted.bound);
-                return 1;
-            }
-        }
-    return 0;
-}
-
-static int is_poison(const grouped_tensor *t, int64_t row) {
-    int64_t j;
-    for (j = 0; j < t->columns; j++) {
-        double value = view_get(&t->at, 0, row, j);
-        if (t->at.dtype == GEMMEPI_I8 || t->at.dtype == GEMMEPI_I32 ? value != -1
-            : t->at.dtype == GEMMEPI_DTYPE_DEFAULT                  ? value != 1
-                                                                    : value == value)
-            return 0;
-    }
-    return 1;
-}
-
-/* copies: outputs as they were before, as the residual or C may be D */
-static void check_rows(const grouped_case *c, grouped_run *r, const grouped_tensor *before, scales of_a,
-                       scales of_b) {
-    grouped_tensor *d = &r->tensors[G_D], *aux = &r->tensors[G_AUX];
-    char *written = (char *)calloc((size_t)d->rows + 1, 1);
-    oracle_problem o;
-    int e, first = 0, wrong = 0, i;
-    for (e = 0; e < c->groups && !wrong; first = r->ends[e++])
-        for (i = first; i < r->ends[e] && !wrong; i++) {
-            int64_t row_a = r->index_a[i], row = r->index_d[i];
-            answers want;
-            oracle_of_case(c, r, &o);
-            o.a = row_of(&r->tensors[G_A], 0, 0);
-            o.a = r->tensors[G_A].at;
-            o.a.data += view_index(&o.a, 0, row_a, 0) * (int64_t)oracle_format(o.a.dtype).size;
-            o.b = row_of(&r->tensors[G_B], e, 0);
-            o.d = row_of(before, 0, row);
-            o.c = c->flags & GEMMEPI_ACCUMULATE ? row_of(before, 0, row) : row_of(&r->tensors[G_C], 0, row);
-            o.aux = row_of(aux, 0, row), o.residual = row_of(&r->tensors[G_RESIDUAL], 0, row);
-            o.bias = row_of(&r->tensors[G_BIAS], e, 0);
-            o.scale_a = of_a, o.scale_b = of_b;
-            if (c->scale_a == GEMMEPI_SCALE_OUTER || c->scale_a == GEMMEPI_SCALE_VECTOR_128)
-                o.scale_a.at.data += 4 * row_a;
-            if (c->scale_a == GEMMEPI_SCALE_BLOCK_128)
-                o.scale_a.at.data += 4 * (row_a / 128) * of_a.at.row;
-            if (c->scale_b)
-                o.scale_b.at.data += 4 * e * of_b.at.item;
-            o.scale_a.at.item = o.scale_b.at.item = 0;
-            want = answers_make(&o);
-            free(want.bias_grad), want.bias_grad = NULL;
-            oracle_product(&o, &want);
-            wrong |= compare(d, 0, row, 1, want.d, c->weighted ? r->weights[row] : 1, "d", c);
-            if (c->epilogue & GEMMEPI_AUX && !wrong)
-                wrong |= compare(aux, 0, row, 1, want.aux, 1, "aux", c);
-            answers_free(&want);
-            written[row] = 1;
-        }
-    for (i = 0; i < d->rows && !wrong && !(c->flags & GEMMEPI_ACCUMULATE); i++)
-        if (!written[i])
-            CHECK(is_poison(d, i), "%s on %s: row %d of no group was written", c->name, here->name, i);
-    free(written);
-}
-
-/* Columns or rows that positions read, side by side. */
-static view gathered(const grouped_tensor *t, const int32_t *index, int first, int count, int along_rows,
-                     unsigned char **memory) {
-    size_t size = oracle_format(t->at.dtype).size;
-    int64_t lines = along_rows ? t->columns : t->rows, i, j;
-    view v = {NULL, t->at.dtype, along_rows ? lines : 1, along_rows ? 1 : lines, 0};
-    *memory = v.data = (unsigned char *)malloc((size_t)(lines * count) * size + 1);
-    for (i = 0; i < count; i++)
-        for (j = 0; j < lines; j++)
-            view_set(&v, 0, along_rows ? i : j, along_rows ? j : i,
-                     along_rows ? view_get(&t->at, 0, index[first + i], j)
-                                : view_get(&t->at, 0, j, index[first + i]));
-    return v;
-}
-
-static void check_k(const grouped_case *c, grouped_run *r, const grouped_tensor *before, scales of_a,
-                    scales of_b) {
-    int e, first = 0, wrong = 0;
-    for (e = 0; e < c->groups && !wrong; first = r->ends[e++]) {
-        unsigned char *memory[2];
-        oracle_problem o;
-        answers want;
-        oracle_of_case(c, r, &o);
-        o.k = r->ends[e] - first;
-        o.a = gathered(&r->tensors[G_A], r->index_a, first, (int)o.k, 0, &memory[0]);
-        o.b = gathered(&r->tensors[G_B], r->index_b, first, (int)o.k, 1, &memory[1]);
-        o.d = row_of(before, e, 0);
-        o.c = c->flags & GEMMEPI_ACCUMULATE ? row_of(before, e, 0) : row_of(&r->tensors[G_C], e, 0);
-        o.aux = row_of(&r->tensors[G_AUX], e, 0), o.residual = row_of(&r->tensors[G_RESIDUAL], e, 0);
-        o.bias = row_of(&r->tensors[G_BIAS], e, 0);
-        o.bias.row = 0;
-        o.scale_a = of_a, o.scale_b = of_b;
-        o.bias_grad = row_of(&r->tensors[G_SUMS], e, 0);
-        if (o.bias_grad.data)
-            o.bias_grad.data = r->old_sums + (o.bias_grad.data - r->tensors[G_SUMS].at.data);
-        o.bias_grad.row = c->epilogue & GEMMEPI_BGRAD_A ? 1 : 0; /* of shape [m, 1] or [1, n] */
-        want = answers_make(&o);
-        if (!o.bias_grad.data)
-            free(want.bias_grad), want.bias_grad = NULL;
-        oracle_product(&o, &want);
-        if (o.bias_grad.data)
-            wrong |= compare(&r->tensors[G_SUMS], e, 0, 1, want.bias_grad, 1, "bias_grad", c);
-        wrong |= compare(&r->tensors[G_D], e, 0, c->other, want.d, 1, "d", c);
-        if (c->epilogue & GEMMEPI_AUX && !wrong)
-            wrong |= compare(&r->tensors[G_AUX], e, 0, c->other, want.aux, 1, "aux", c);
-        answers_free(&want);
-        free(memory[0]), free(memory[1]);
-    }
-}
-
-static int says_route(const gemmepi_plan *plan, const char *route) {
-    gemmepi_plan_details details;
-    return gemmepi_plan_info(plan, &details) == GEMMEPI_OK && strcmp(details.route_name, route) == 0;
-}
-
-static int wants_fused; /* of a GPU that has it: cases must be there */
-
-static void run_case(const grouped_case *c, uint64_t seed) {
-    static grouped_run r; /* large */
-    grouped_tensor before;
-    scales of_a, of_b;
-    gemmepi_plan *plan = NULL;
-    make_case(c, &r, seed);
-    make_scales(c, &r, &of_a, &of_b);
-    send_all(c, &r);
-    before = r.tensors[G_D];
-    before.at.data = (unsigned char *)malloc(before.bytes + 1);
-    memcpy(before.at.data, r.tensors[G_D].at.data, before.bytes);
-    r.old_sums = (unsigned char *)calloc(r.tensors[G_SUMS].bytes + 1, 1);
-    if (r.tensors[G_SUMS].bytes)
-        memcpy(r.old_sums, r.tensors[G_SUMS].at.data, r.tensors[G_SUMS].bytes);
-    CHECK(gemmepi_plan_grouped(here->context, &r.desc, &plan) == GEMMEPI_OK, "%s on %s: %s", c->name,
-          here->name, gemmepi_last_error());
-    if (plan) {
-        char text[4096];
-        gemmepi_plan_explain(plan, text, sizeof text);
-        CHECK(!wants_fused || !here->has_fused || says_route(plan, "fused"), "%s on %s: %s", c->name,
-              here->name, text);
-        CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        CHECK(gemmepi_run_grouped(plan, &r.args, here->stream) == GEMMEPI_OK, "%s on %s: %s", c->name,
-              here->name, gemmepi_last_error());
-        gemmepi_plan_destroy(plan);
-        CHECK(gemmepi_download(here->context, r.tensors[G_D].at.data, r.tensors[G_D].device,
-                               r.tensors[G_D].bytes, here->stream) == GEMMEPI_OK,
-              "%s on %s: %s", c->name, here->name, gemmepi_last_error());
-        if (c->epilogue & GEMMEPI_AUX)
-            CHECK(gemmepi_download(here->context, r.tensors[G_AUX].at.data, r.tensors[G_AUX].device,
-                                   r.tensors[G_AUX].bytes, here->stream) == GEMMEPI_OK,
-                  "%s", gemmepi_last_error());
-        if (r.tensors[G_SUMS].bytes)
-            CHECK(gemmepi_download(here->context, r.tensors[G_SUMS].at.data, r.tensors[G_SUMS].device,
-                                   r.tensors[G_SUMS].bytes, here->stream) == GEMMEPI_OK,
-                  "%s", gemmepi_last_error());
-        if (c->of_k)
-            check_k(c, &r, &before, of_a, of_b);
-        else
-            check_rows(c, &r, &before, of_a, of_b);
-    }
-    free(before.at.data);
-    free(r.old_sums);
-    free_all(&r);
-}
+#include "grouped_case.h"
 
 /* >>cases */
 
@@ -415,10 +8,29 @@ static void run_case(const grouped_case *c, uint64_t seed) {
 #define F16    GEMMEPI_F16
 #define F32    GEMMEPI_F32
 #define E4M3   GEMMEPI_E4M3
+#define FIND   GEMMEPI_FIND_SCALE_D
 #define NO     GEMMEPI_SCALE_NONE
+#define TENSOR GEMMEPI_SCALE_TENSOR
 #define OUTER  GEMMEPI_SCALE_OUTER
 #define VECTOR GEMMEPI_SCALE_VECTOR_128
 #define BLOCK  GEMMEPI_SCALE_BLOCK_128
+
+static gemmepi_grouped_desc small_desc(void) {
+    gemmepi_grouped_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.product.m = 32, desc.product.n = 16, desc.product.k = 16;
+    desc.product.a.dtype = BF16;
+    desc.groups = 4;
+    return desc;
+}
+
+static void check_refused(const gemmepi_grouped_desc *desc, const char *says) {
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gemmepi_plan_grouped(here->context, desc, &plan);
+    CHECK(status != GEMMEPI_OK && strstr(gemmepi_last_error(), says) && !plan,
+          "'%s' should be said, and is: %s", says, status ? gemmepi_last_error() : "nothing");
+    gemmepi_plan_destroy(plan);
+}
 
 static void run_cases(const grouped_case *cases, size_t count) {
     size_t i;
@@ -491,6 +103,59 @@ static void what_no_fast_kernel_takes_runs_all_the_same(void) {
     RUN_CASES(cases);
 }
 
+static void fp8_rows_of_groups_are_products_by_the_fast_kernel(void) {
+    static const grouped_case cases[] = {
+        {"one scale for all", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 272, 136, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, TENSOR, TENSOR, 2},
+        {"1 x 128 by 128 x 128", E4M3, BF16, GEMMEPI_NONE, 0, 6, 500, 400, 272, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"likewise, one group has all", E4M3, BF16, GEMMEPI_NONE, 0, 6, 500, 272, 264, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 1},
+        {"likewise, even", E4M3, F32, GEMMEPI_BIAS, 0, 3, 600, 128, 256, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 0},
+        {"likewise, nothing in any group", E4M3, BF16, GEMMEPI_NONE, 0, 6, 500, 256, 264, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 3},
+        {"likewise, a gate, gathered", E4M3, BF16, GEMMEPI_SILU | GEMMEPI_GATED, 0, 6, 400, 384, 256, 0, 0, 1, 77, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"likewise, scattered with weights", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 256, 136, 0, 0, 1, 0, 0, 410, 1, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"1 x 128 both, alpha and C", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 256, 136, 0, 0, 1, 0, 0, 0, 0, 0, 2, .5, VECTOR, VECTOR, 2},
+        {"blocks both, gathered", E4M3, BF16, GEMMEPI_NONE, 0, 6, 400, 272, 136, 0, 0, 1, 300, 0, 0, 0, 0, 0, 0, BLOCK, BLOCK, 2},
+        {"rows and columns, a bias and gelu, gathered and scattered", E4M3, BF16, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 0, 6, 400, 144, 264, 0, 0, 1, 77, 0, 410, 0, 0, 0, 0, OUTER, OUTER, 2},
+        {"rows and columns, fast sums, gathered", E4M3, BF16, GEMMEPI_SILU, GEMMEPI_FAST_ACCUMULATION, 6, 400, 144, 264, 0, 0, 1, 77, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
+        {"fast sums, a gate with aux", E4M3, BF16, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, GEMMEPI_FAST_ACCUMULATION, 6, 400, 144, 272, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
+        {"e5m2, gradient of silu", GEMMEPI_E5M2, BF16, GEMMEPI_SILU | GEMMEPI_BACKWARD, 0, 6, 400, 256, 136, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"64 groups", E4M3, BF16, GEMMEPI_NONE, 0, 64, 640, 128, 64, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+    };
+    wants_fused = strstr(here->name, "without") == NULL;
+    RUN_CASES(cases);
+}
+
+static void scales_are_found_for_rows_of_groups(void) {
+    static const grouped_case cases[] = {
+        {"swiglu of fp8", E4M3, E4M3, GEMMEPI_SILU | GEMMEPI_GATED, FIND, 6, 400, 272, 528, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"likewise with a bias, gathered and scattered", E4M3, E4M3, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, FIND, 6, 400, 144, 272, 0, 0, 1, 90, 0, 410, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+        {"one group has all, columns left", E4M3, E4M3, GEMMEPI_NONE, FIND, 5, 300, 128, 344, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 1},
+        {"of bf16", BF16, E4M3, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, FIND, 6, 500, 72, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+        {"of bf16, scattered with weights", BF16, E4M3, GEMMEPI_SILU | GEMMEPI_GATED, FIND, 6, 400, 72, 256, 0, 0, 1, 0, 0, 410, 1, 0, 0, 0, NO, NO, 2},
+        {"with alpha and C", BF16, E4M3, GEMMEPI_NONE, FIND, 3, 300, 64, 128, 0, 0, 1, 0, 0, 0, 0, 0, 2, .5, NO, NO, 0},
+    };
+    if (!here->is_host && (!here->has_fused || strstr(here->name, "without") != NULL))
+        SKIP("no kernel for Hopper: scales of groups are refused there");
+    wants_fused = 1;
+    RUN_CASES(cases);
+}
+
+/* Where the kernel for Hopper is not, or does not take the product. */
+static void scales_of_groups_are_refused_where_no_kernel_finds_them(void) {
+    gemmepi_grouped_desc desc = small_desc();
+    gemmepi_plan *plan = NULL;
+    desc.product.d.dtype = E4M3, desc.product.d.scale.mode = VECTOR, desc.product.flags = FIND;
+    desc.product.k = 15;
+    if (here->is_host)
+        CHECK(gemmepi_plan_grouped(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    else
+        check_refused(&desc, "no route");
+    gemmepi_plan_destroy(plan);
+    desc.grouping = GEMMEPI_GROUPS_OF_K;
+    check_refused(&desc, "GROUPS_OF_ROWS");
+    desc.grouping = GEMMEPI_GROUPS_OF_ROWS, desc.product.d.scale.mode = OUTER;
+    check_refused(&desc, "VECTOR_128");
+}
+
 static void groups_of_k_are_products_by_the_fast_kernel(void) {
     static const grouped_case cases[] = {
         {"bf16 to f32", BF16, F32, GEMMEPI_NONE, 0, 6, 400, 72, 136, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
@@ -530,23 +195,6 @@ static void groups_of_k_are_products_of_their_own(void) {
 
 /* >>bad input */
 
-static gemmepi_grouped_desc small_desc(void) {
-    gemmepi_grouped_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.product.m = 32, desc.product.n = 16, desc.product.k = 16;
-    desc.product.a.dtype = BF16;
-    desc.groups = 4;
-    return desc;
-}
-
-static void check_refused(const gemmepi_grouped_desc *desc, const char *says) {
-    gemmepi_plan *plan = NULL;
-    gemmepi_status status = gemmepi_plan_grouped(here->context, desc, &plan);
-    CHECK(status != GEMMEPI_OK && strstr(gemmepi_last_error(), says) && !plan,
-          "'%s' should be said, and is: %s", says, status ? gemmepi_last_error() : "nothing");
-    gemmepi_plan_destroy(plan);
-}
-
 static void descs_without_a_meaning_are_refused_in_words(void) {
 #define REFUSED(change, says)                         \
     do {                                              \
@@ -566,7 +214,7 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
     REFUSED(product->epilogue = GEMMEPI_BGRAD_B, "BGRAD");
     REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->epilogue = GEMMEPI_BGRAD_A), "stored [k, m]");
     REFUSED(product->flags = GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT");
-    REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D");
+    REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D with desc.product.d.scale.mode 0");
     REFUSED(desc.gather_a = -1, "desc.gather_a is -1");
     REFUSED(desc.gather_b = 8, "desc.gather_b is 8 with GROUPS_OF_ROWS");
     REFUSED((desc.gather_a = 8, product->a.transposed = 1), "desc.product.a.transposed is 1");
@@ -713,6 +361,9 @@ int main(void) {
         RUN(every_kind_of_epilogue_goes_with_groups_of_rows);
         RUN(rows_are_gathered_scattered_and_weighted);
         RUN(what_no_fast_kernel_takes_runs_all_the_same);
+        RUN(fp8_rows_of_groups_are_products_by_the_fast_kernel);
+        RUN(scales_are_found_for_rows_of_groups);
+        RUN(scales_of_groups_are_refused_where_no_kernel_finds_them);
         RUN(groups_of_k_are_products_by_the_fast_kernel);
         RUN(groups_of_k_are_products_of_their_own);
         RUN(descs_without_a_meaning_are_refused_in_words);

@@ -77,6 +77,35 @@ static void kernels_are_compiled_side_by_side(void) {
     nothing_is_left();
 }
 
+static void grouped_products_are_compiled_ahead(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_grouped_desc desc;
+    gemmepi_any_desc problem;
+    gemmepi_plan *plan = NULL;
+    gpu.other_arch = 90;
+    context = open_fake(&config);
+    context->multiprocessors = 132;
+    memset(&desc, 0, sizeof desc);
+    memset(&problem, 0, sizeof problem);
+    desc.product.m = 256, desc.product.n = 128, desc.product.k = 64;
+    desc.product.a.dtype = GEMMEPI_BF16;
+    desc.groups = 4;
+    problem.grouped = &desc;
+    CHECK(gemmepi_precompile(context, &problem, 1, 1, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.compilations == 3, "%ld kernels: the check of groups, the product, and that with alpha and C",
+          gpu.compilations);
+    CHECK(gemmepi_plan_grouped(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpu.compilations == 3, "%ld kernels", gpu.compilations);
+    gemmepi_plan_destroy(plan);
+    desc.groups = 0;
+    CHECK(gemmepi_precompile(context, &problem, 1, 1, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("desc.groups is 0"),
+          "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void threads_that_want_the_same_kernel_wait_for_one(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
@@ -201,6 +230,7 @@ int main(void) {
     keep_libraries_open();
     RUN(what_is_precompiled_is_there);
     RUN(kernels_are_compiled_side_by_side);
+    RUN(grouped_products_are_compiled_ahead);
     RUN(threads_that_want_the_same_kernel_wait_for_one);
     RUN(a_problem_that_fails_keeps_no_other_from_being_compiled);
     RUN(a_kernel_that_did_not_compile_is_tried_again);

@@ -173,7 +173,10 @@ __device__ inline void store_vectors(const gemmepi__sm90_params &params, const F
         int at = row + threadIdx.x % 32 / 4 + half * 8, first = tile.n * TILE_COLUMNS + group * GROUP;
         if (!GEMMEPI_APPLIED)
             asm volatile("" : "+r"(at), "+r"(first));
-        bool exists = at < (int)p.m;
+        bool exists = at < end_of_rows(params, tile);
+#if GEMMEPI_SCATTERED
+        at = exists ? (int)row_of_d(params.groups, at) : 0;
+#endif
         Magnitude largest = first + VECTOR_COLUMNS <= (int)p.n && exists ? largest_of_runs(found, half) : 0;
 #pragma unroll
         for (int g = 0; g < VECTOR_GROUPS; g++)

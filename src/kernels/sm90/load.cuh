@@ -75,8 +75,25 @@ __device__ inline void load_a(const gemmepi__sm90_params &p, const Step &step, c
     }
 }
 
+// All columns of a tile that no other block has.
+__device__ inline void load_own_b(const gemmepi__sm90_params &p, const Step &step, const Tile &tile, int item) {
+    constexpr int box = B_ROWS ? B_BOX : 64;
+#pragma unroll
+    for (int i = 0; i < TILE_N; i += box) {
+        int left = step.columns_left - i % SPAN;
+        if (B_ROWS)
+            load_lines<box, false>(p.b, p.b_tail, left, step.b + i * LINE, step.full, step.k, column_of(p, tile, i), item, 0);
+        else if (!TAILS || left > 0)
+            load_box<false>(p.b, step.b + i * LINE, step.full, column_of(p, tile, i), step.k, item, 0);
+    }
+}
+
 __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int item) {
     const gemmepi__tensor_map &map = map_of<1>(p, tile);
+    if (MAY_LIE_BESIDE && tile.m) {
+        load_own_b(p, step, tile, item);
+        return;
+    }
     if (B_ROWS) {
 #pragma unroll
         for (int i = 0; i < B_LINES; i += B_BOX) {

@@ -8,6 +8,23 @@
 #include "sm90/schedule.cuh"
 #include "sm90/wgmma.cuh"
 
+// >>A's rows, where an index says which they were
+
+__device__ inline int scale_rows(const gemmepi__sm90_params &params) {
+#if GEMMEPI_SCALES_GATHERED
+    return (int)params.groups.rows_a;
+#else
+    return (int)params.epilogue.m;
+#endif
+}
+__device__ inline int scale_row(const gemmepi__sm90_params &params, const Tile &tile, int row) {
+#if GEMMEPI_SCALES_GATHERED
+    return row < tile.end ? params.groups.index_a[row] : 0;
+#else
+    return row;
+#endif
+}
+
 // >>the warp that brings the scales of stages
 
 // Where the number of a column of B's tile, or of 64, stands: those of a lane's columns of an instruction side by side, as it reads them
@@ -48,10 +65,10 @@ __device__ inline void arrive_behind_copies(u32 barrier) {
 // A warp: to the stages of all tiles. It waits for a stage to be left, not for the numbers to come.
 __device__ inline void bring_scales(const gemmepi__sm90_params &params, const Shared &shared, const Work &work) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    const int rows = (int)p.m, columns = (int)p.n * HALVES_IN;
+    const int rows = scale_rows(params), columns = (int)p.n * HALVES_IN;
     Pipeline pipeline = Pipeline::of_loader(shared);
 #pragma unroll 1
-    for (u32 t = work.first; t < params.tiles; t += work.step) {
+    for (u32 t = work.first; t < count_tiles(params); t += work.step) {
         const Tile tile = tile_of(params, t, work.rank);
         int block = begin_of_k(params, work.rank);
         Scale_block a = scale_block<GEMMEPI_SCALE_A>(p.scale_a, tile.item, rows, params.k, block);
@@ -65,7 +82,7 @@ __device__ inline void bring_scales(const gemmepi__sm90_params &params, const Sh
 #pragma unroll
             for (int i = 0; i < (VARIES_A || is_last ? A_SCALES : 0); i += 32)
                 copy_scale(shared.scale_a(pipeline.stage, i + lane),
-                           a.at + scale_place<GEMMEPI_SCALE_A>(tile.m * TILE_M + i + lane, rows, params.k));
+                           a.at + scale_place<GEMMEPI_SCALE_A>(scale_row(params, tile, first_row(tile) + i + lane), rows, params.k));
 #pragma unroll
             for (int i = 0; i < (VARIES_B || is_last ? B_SCALES : 0); i += 32)
                 if (B_SCALES % 32 == 0 || i + lane < B_SCALES)
@@ -161,7 +178,7 @@ __device__ inline void multiply_by_factors(const gemmepi__sm90_params &params, c
 #pragma unroll
             for (int i = 0; i < 2; i++)
                 if (first_row + i * 8 < (int)p.m)
-                    rows[i] = p.scale_a.data[tile.item * p.scale_a.stride + first_row + i * 8];
+                    rows[i] = p.scale_a.data[tile.item * p.scale_a.stride + scale_row(params, tile, first_row + i * 8)];
 #pragma unroll
         for (int unit = 0; unit < TILE_N; unit += 64) { // of columns that lie side by side
             const float *of_unit = p.scale_b.data + tile.item * p.scale_b.stride + column_of(params, tile, unit) + column;

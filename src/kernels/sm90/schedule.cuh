@@ -3,14 +3,14 @@
 #include "sm90/options.cuh"
 
 struct Tile {
-    int m, n; // in tiles
+    int m, n; // in tiles; of groups of rows m is whether the cluster's blocks lie side by side
     u32 item;
 #if GEMMEPI_GROUPED
     int first, end; // of the item's group: rows, or steps of k
 #endif
 };
 
-// >>grouped products: tiles are parts of groups, times columns; or a group is an item, with its own part of k
+// >>grouped products: tiles are listed, each a part of a group and a column; or a group is an item, with its own part of k
 
 #if GEMMEPI_GROUPED == 1
 __device__ inline int first_row(const Tile &tile) {
@@ -20,7 +20,7 @@ __device__ inline int end_of_rows(const gemmepi__sm90_params &p, const Tile &til
     return tile.end;
 }
 __device__ inline u32 count_tiles(const gemmepi__sm90_params &p) {
-    return (u32)*p.groups.count * p.cluster_columns;
+    return (u32)*p.groups.count;
 }
 #else
 __device__ inline int first_row(const Tile &tile) {
@@ -53,16 +53,12 @@ __device__ inline u32 first_tile() {
 }
 
 // Of a cluster's t-th tile: columns of tiles within bands of rows, so that what is under way at a time reads few rows of A and few
-// columns of B. Groups of rows are rows one after another, which bands do not tell apart.
+// columns of B.
 struct Tile_place {
     u32 item, row, column;
 };
 __device__ inline Tile_place place_of_tile(const gemmepi__sm90_params &p, u32 t) {
-#if GEMMEPI_GROUPED == 1
-    u32 rows = (u32)*p.groups.count, item = 0, rest = t;
-#else
     u32 rows = p.cluster_rows, of_item = rows * p.cluster_columns, item = t / of_item, rest = t - item * of_item;
-#endif
     u32 of_band = p.band * p.cluster_columns, band = rest / of_band, first = band * p.band;
     u32 height = rows - first < p.band ? rows - first : p.band, within = rest - band * of_band;
     u32 column = within / height, row = first + within - column * height;
@@ -70,18 +66,32 @@ __device__ inline Tile_place place_of_tile(const gemmepi__sm90_params &p, u32 t)
 }
 
 // The block's tile of them.
+#if GEMMEPI_GROUPED == 1
+// As groups.cu lists them. Where a group's last rows are those of one tile, the blocks of a cluster that else lie one above the other take
+// them side by side.
+constexpr bool MAY_LIE_BESIDE = CLUSTER_M > 1;
+static_assert(PARTS == 1 && (CLUSTER_M == 1 || (CLUSTER_M == 2 && CLUSTER_N == 1)), "two columns have one tile's rows");
+__device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
+    const gemmepi__group_part part = p.groups.parts[t];
+    bool beside = MAY_LIE_BESIDE && part.end - part.first <= TILE_M;
+    int row = (int)rank % CLUSTER_M, column = part.column * CLUSTER_N + (int)rank / CLUSTER_M;
+    return {beside, column + (beside ? row : 0), (u32)part.group, part.first + (beside ? 0 : row * TILE_M), part.end};
+}
+#else
+constexpr bool MAY_LIE_BESIDE = false;
 __device__ inline Tile tile_of(const gemmepi__sm90_params &p, u32 t, u32 rank) {
     Tile_place at = place_of_tile(p, t);
     u32 place = PARTS > 1 ? 0 : rank;
     int row = (int)(at.row * CLUSTER_M + place % CLUSTER_M), column = (int)(at.column * CLUSTER_N + place / CLUSTER_M);
 #if GEMMEPI_GROUPED
-    static_assert((CLUSTER_M == 1 || GEMMEPI_GROUPED == 2) && PARTS == 1, "a cluster's tiles have the same rows");
-    const gemmepi__group_part part = p.groups.parts[GEMMEPI_GROUPED == 1 ? at.row : at.item];
+    static_assert(PARTS == 1, "a group's k is one");
+    const gemmepi__group_part part = p.groups.parts[at.item];
     return {row, column, (u32)part.group, part.first, part.end};
 #else
     return {row, column, at.item};
 #endif
 }
+#endif
 
 // This block's.
 __device__ inline Tile nth_tile(const gemmepi__sm90_params &p, const Work &work, u32 nth) {
@@ -92,7 +102,7 @@ __device__ inline Tile nth_tile(const gemmepi__sm90_params &p, const Work &work,
 __device__ inline void look_ahead(const gemmepi__sm90_params &p, u32 t, u32 tiles) {
 #if GEMMEPI_GROUPED == 1
     if (t < tiles)
-        asm volatile("prefetch.global.L1 [%0];" ::"l"(p.groups.parts + place_of_tile(p, t).row));
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(p.groups.parts + t));
 #endif
 }
 

@@ -10,11 +10,12 @@
 static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                    int64_t *rows, int64_t *columns) {
     int halves = gemmepi__halves_in(problem);
-    *rows = gemmepi__divide_up(problem->m, (int64_t)shape->tile_m * shape->cluster_m);
+    int height = shape->tile_m * shape->cluster_m;
+    *rows = gemmepi__divide_up(problem->m, height);
     *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
                                   (int64_t)shape->tile_n / halves * shape->cluster_n);
     if (gemmepi__has_groups_of_rows(problem)) {
-        *rows = gemmepi__most_parts(problem, shape->tile_m);
+        *rows = gemmepi__most_parts(problem, height);
         return gemmepi__offset(*rows, *columns, 0);
     }
     return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
@@ -68,6 +69,9 @@ static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gem
         return !(gemmepi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
     if (shape->ping_pong || shape->tile_n == 192)
         return 0;
+    if (problem->grouping.groups && is_wide && gemmepi__has(problem, GEMMEPI_GATED) &&
+        gemmepi__has(problem, GEMMEPI_AUX))
+        return 0;
     return !is_wide || !(gemmepi__has(problem, GEMMEPI_BGRAD) ||
                          (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
@@ -81,8 +85,6 @@ static int gemmepi__has_whole_vectors(const gemmepi__problem *problem, const gem
 static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
                                 int applied) {
     int64_t steps = gemmepi__sm90_steps(problem);
-    if (gemmepi__has_groups_of_rows(problem) && shape->cluster_m > 1)
-        return 0; /* blocks of a cluster have the same rows */
     if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
         return 0; /* warpgroups that take turns would have to know each other's k */
     if (gemmepi__is_invariant(problem) && shape->parts > 1)
@@ -165,20 +167,28 @@ static int gemmepi__cluster_blocks(const gemmepi__sm90_shape *shape) {
     return shape->cluster_m * shape->cluster_n * shape->parts;
 }
 
+/* Tiles of all blocks. Of groups of rows, whose sizes are not known here, each has half a tile beside those that are full. */
+static int64_t gemmepi__block_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
+    int64_t groups = problem->grouping.groups < problem->m ? problem->grouping.groups : problem->m;
+    if (!gemmepi__has_groups_of_rows(problem))
+        return gemmepi__times(tiles, gemmepi__cluster_blocks(shape));
+    rows = gemmepi__divide_up(problem->m, shape->tile_m) + groups / 2;
+    return gemmepi__times(rows, columns * shape->cluster_n);
+}
+
 /* Tiles of a block, of which some have one less. */
 static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi__problem *problem,
                                    const gemmepi__sm90_shape *shape) {
-    int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
-    int cluster = gemmepi__cluster_blocks(shape);
-    return gemmepi__divide_up(gemmepi__times(tiles, cluster), gemmepi__resident_blocks(context, cluster));
+    return gemmepi__divide_up(gemmepi__block_tiles(problem, shape),
+                              gemmepi__resident_blocks(context, gemmepi__cluster_blocks(shape)));
 }
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
 static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi__problem *problem,
                                   const gemmepi__sm90_shape *shape) {
-    int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
-    int cluster = gemmepi__cluster_blocks(shape);
-    double share = (double)(tiles * cluster) / (double)gemmepi__resident_blocks(context, cluster);
+    double share = (double)gemmepi__block_tiles(problem, shape) /
+                   (double)gemmepi__resident_blocks(context, gemmepi__cluster_blocks(shape));
     return share < 1 ? share : 1;
 }
 
@@ -206,6 +216,7 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
+#define GEMMEPI__GROUPS_SLOWNESS 1.25       /* of loads, where each group's B is read anew */
 #define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
@@ -224,6 +235,8 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
     double blocks =
         gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
     double all = blocks * (own + rows + columns) / 2 / GEMMEPI__SM90_RATE;
+    if (gemmepi__has_groups_of_rows(problem))
+        all *= GEMMEPI__GROUPS_SLOWNESS;
     own /= GEMMEPI__SM90_BLOCK_RATE;
     return own > all ? own : all;
 }
@@ -301,16 +314,14 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
                                  applied, microseconds);
 }
 
-/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square; of groups, each of
-   whose B is read anew, twice as high. No band is much lower than the others. */
+/* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
+   lower than the others. */
 static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
                                    const gemmepi__sm90_shape *shape, int64_t rows) {
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
     while ((high + 1) * height * (high + 1) * height <= area)
         high++;
-    if (gemmepi__has_groups_of_rows(problem))
-        high *= 2;
     bands = (rows + high / 2) / high;
     return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
 }

@@ -298,7 +298,8 @@ static int gemmepi__last_lines(int64_t extent, int box) {
 }
 
 static int gemmepi__sm90_tails(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n;
+    int beside = gemmepi__has_groups_of_rows(problem) ? shape->cluster_m : 1; /* of a group's last rows */
+    int64_t columns = (int64_t)gemmepi__b_span(problem, shape) * shape->cluster_n * beside;
     return (!gemmepi__has_groups_of_rows(problem) &&
             gemmepi__has_tail(problem->m, shape->tile_m * shape->cluster_m,
                               !problem->views[GEMMEPI__A].transposed)) ||

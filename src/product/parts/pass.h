@@ -126,6 +126,8 @@ static void gemmepi__append_grouping(gemmepi__text *text, const gemmepi__problem
         gemmepi__append(
             text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
             grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
+    if (grouping->scales_gathered)
+        gemmepi__append(text, "#define GEMMEPI_SCALES_GATHERED 1\n");
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
@@ -216,7 +218,9 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
         gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
     if (problem->found_scale)
-        params->scale_d.stride = views[GEMMEPI__FOUND_SCALE_D].batch_stride;
+        params->scale_d.stride = gemmepi__has_groups_of_rows(problem)
+                                     ? views[GEMMEPI__FOUND_SCALE_D].ld /* there are no items */
+                                     : views[GEMMEPI__FOUND_SCALE_D].batch_stride;
     for (i = 0; i < GEMMEPI__EXTRAS; i++)
         extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
     params->parameter = problem->parameter;

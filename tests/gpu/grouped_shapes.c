@@ -1,0 +1,102 @@
+/* grouped_shapes [shape]: groups of rows by each shape of the kernels for Hopper, which a plan is made to take here, against the oracle: few blocks
+   with many tiles each, bands of two columns, last rows that blocks of a cluster take side by side. Needs a GPU of compute capability 9.0, the
+   first or that which GEMMEPI_TEST_DEVICE numbers. With a number that shape alone. */
+#include "../products/grouped_case.h"
+
+static test_device device;
+static int shape_here, runs;
+
+#define NO     GEMMEPI_SCALE_NONE
+#define VECTOR GEMMEPI_SCALE_VECTOR_128
+#define BLOCK  GEMMEPI_SCALE_BLOCK_128
+#define OUTER  GEMMEPI_SCALE_OUTER
+
+/* >>a plan of one shape */
+
+static int takes_shape(const gemmepi__grouped_plan *plan, int applied) {
+    int is_fp8 = gemmepi__is_fp8_product(&plan->problem);
+    const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
+    int count =
+        (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
+    return shape_here < count && gemmepi__shape_takes(&plan->inner, &shapes[shape_here], applied);
+}
+
+/* Blocks of four multiprocessors, and bands of two columns of tiles. */
+static int take_shape(gemmepi_plan *changed) {
+    gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)changed;
+    gemmepi_context *context = here->context;
+    gemmepi__candidate candidate;
+    gemmepi__entry entry;
+    gemmepi_status status;
+    int all = context->multiprocessors;
+    if (!takes_shape(plan, plan->applied) || gemmepi__enter_relaxed(context, &entry))
+        return 0;
+    gemmepi__lock(&context->build_lock);
+    context->multiprocessors = 4;
+    candidate = gemmepi__choose_for_groups(context, plan);
+    candidate.shape = shape_here;
+    status = gemmepi__build_fused_groups(context, &candidate, plan);
+    gemmepi__count_parts(plan);
+    plan->band = 2;
+    context->multiprocessors = all;
+    gemmepi__unlock(&context->build_lock);
+    gemmepi__leave_relaxed(context, &entry);
+    CHECK(status == GEMMEPI_OK, "shape %d: %s", shape_here, gemmepi_last_error());
+    runs += status == GEMMEPI_OK;
+    return status == GEMMEPI_OK;
+}
+
+/* >>cases */
+
+/* clang-format off */
+static const grouped_case cases[] = {
+    {"even, weights [n, k]", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_NONE, 0, 2, 640, 72, 1024, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 0},
+    {"one group, weights [k, n]", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_NONE, 0, 5, 690, 64, 584, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 1},
+    {"random, an odd number of columns of tiles", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 5, 700, 136, 600, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+    {"random, f32 results", GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_NONE, 0, 7, 700, 40, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+    {"few have one", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_NONE, 0, 4096, 700, 64, 328, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 4},
+    {"nothing in any group", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_NONE, 0, 5, 300, 96, 264, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 3},
+    {"a gate, scattered", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED, 0, 4, 700, 72, 784, 0, 0, 1, 0, 0, 710, 0, 0, 0, 0, NO, NO, 2},
+    {"a gate's gradient", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD, 0, 4, 640, 72, 272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 0},
+    {"alpha, C and a residual", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_RESIDUAL, 0, 4, 700, 72, 392, 0, 0, 1, 0, 0, 0, 0, 0, 2, .5, NO, NO, 2},
+    {"fp8, 1 x 128 by 128 x 128", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 0, 4, 640, 272, 648, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 0},
+    {"fp8 likewise, random, gathered", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 0, 5, 700, 272, 392, 0, 0, 1, 90, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+    {"fp8, rows and columns, one group", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED, 0, 5, 690, 144, 528, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 1},
+    {"scales found behind a gate", GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_SILU | GEMMEPI_GATED, GEMMEPI_FIND_SCALE_D, 5, 700, 144, 1040, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
+    {"scales found, of bf16, scattered", GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_BIAS, GEMMEPI_FIND_SCALE_D, 3, 690, 72, 392, 0, 0, 0, 0, 0, 710, 0, 0, 0, 0, NO, NO, 1},
+    {"fp8, fast sums", GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, GEMMEPI_FAST_ACCUMULATION, 5, 700, 144, 392, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, OUTER, OUTER, 2},
+};
+/* clang-format on */
+
+static void the_shape_is_within_the_bound_for_groups(void) {
+    size_t i;
+    wants_fused = 1;
+    change_plan = take_shape;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++)
+        run_case(&cases[i], 300 + i);
+}
+
+int main(int argc, char **argv) {
+    const char *name = getenv("GEMMEPI_TEST_DEVICE");
+    int is_number = name && name[0] >= '0' && name[0] <= '9', only = argc > 1 ? atoi(argv[1]) : -1;
+    int shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
+    here = &device;
+    if ((name && !is_number) ||
+        !test_device_open(&device, GEMMEPI_DEVICE(is_number ? atoi(name) : 0), 1u << GEMMEPI_ROUTE_FUSED)) {
+        printf("skip grouped_shapes: there is no GPU\n");
+        test_skipped++;
+        return test_finish();
+    }
+    if (!device.has_fused) {
+        printf("skip grouped_shapes: the GPU is not of compute capability 9.0\n");
+        test_device_close(&device);
+        test_skipped++;
+        return test_finish();
+    }
+    for (shape_here = 0; shape_here < shapes; shape_here++)
+        if (only < 0 || only == shape_here)
+            RUN(the_shape_is_within_the_bound_for_groups);
+    CHECK(only >= 0 || runs >= 60, "shapes took %d products", runs);
+    test_device_close(&device);
+    return test_finish();
+}
