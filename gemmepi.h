@@ -6992,15 +6992,20 @@ static void gemmepi__emit_activation(const gemmepi__emitter *e, const gemmepi__n
   gemmepi__append(e->out, ")");
 }
 
-static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+/* Seed and i of uniform(). */
+static void gemmepi__emit_stream(const gemmepi__emitter *e, const gemmepi__node *node) {
   const gemmepi__node *i = &e->formula->nodes[node->args[1]];
-  gemmepi__append(e->out, "GEMMEPI_T(formula_uniform(");
   gemmepi__emit_value(e, node->args[0], 0);
   gemmepi__append(e->out, ", ");
   if (i->op == GEMMEPI__OP_NUMBER)
     gemmepi__emit_number(e, i->number, GEMMEPI__AS_READ);
   else
     gemmepi__emit_value(e, node->args[1], 0);
+}
+
+static void gemmepi__emit_uniform(const gemmepi__emitter *e, int number, int member) {
+  gemmepi__append(e->out, "GEMMEPI_T(FORMULA_RANDOM(u%d, %d, ", number, member);
+  gemmepi__emit_stream(e, &e->formula->nodes[number]);
   gemmepi__append(e->out,
     e->formula->exchanged ? ", in.row, in.column[%d], in.item))" /* the caller's */
     : ", in.column[%d], in.row, in.item))", member);
@@ -7012,13 +7017,14 @@ static void gemmepi__emit_quotient(const gemmepi__emitter *e, const gemmepi__nod
   gemmepi__emit_number(e, 1 / e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
 }
 
-static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+static void gemmepi__emit_operation(const gemmepi__emitter *e, int number, int member) {
+  const gemmepi__node *node = &e->formula->nodes[number];
   if (gemmepi__divides_by_number(e->formula, node))
     gemmepi__emit_quotient(e, node, member);
   else if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
     gemmepi__emit_activation(e, node, member);
   else if (node->op == GEMMEPI__OP_UNIFORM)
-    gemmepi__emit_uniform(e, node, member);
+    gemmepi__emit_uniform(e, number, member);
   else if (node->op == GEMMEPI__OP_BOTH)
     gemmepi__emit_argument(e, node->args[member], 0, GEMMEPI__AS_NUMBER);
   else
@@ -7034,12 +7040,26 @@ static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
     gemmepi__append(e->out, "    const %s ", node->type == GEMMEPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
     gemmepi__emit_value(e, number, member);
     gemmepi__append(e->out, " = ");
-    gemmepi__emit_operation(e, node, member);
+    gemmepi__emit_operation(e, number, member);
     gemmepi__append(e->out, ";\n");
   }
 }
 
 /* >>what surrounds it */
+
+static void gemmepi__emit_uniforms(const gemmepi__emitter *e) {
+  int i;
+  gemmepi__append(e->out, "#define FORMULA_UNIFORMS(X)");
+  for (i = 0; i < e->formula->node_count; i++) {
+    const gemmepi__node *node = &e->formula->nodes[i];
+    if (node->op != GEMMEPI__OP_UNIFORM)
+      continue;
+    gemmepi__append(e->out, " X(u%d, %d, ", i, gemmepi__members(e->formula, node->width));
+    gemmepi__emit_stream(e, node);
+    gemmepi__append(e->out, ")");
+  }
+  gemmepi__append(e->out, "\n");
+}
 
 /* What a kernel must know, for #if and as lists for macros:
 
@@ -7048,6 +7068,8 @@ static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
    FORMULA_GROUP     columns of a group; 0: the whole
    FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
    FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
+   FORMULA_EXCHANGED 1: the caller's rows are the columns here
+   FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform(), of an `in`
    FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
    FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gemmepi__emit_table(const gemmepi__emitter *e) {
@@ -7055,10 +7077,11 @@ static void gemmepi__emit_table(const gemmepi__emitter *e) {
   int i, pass, value = f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1;
   gemmepi__append(e->out, "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
     "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
-    "#define FORMULA_UNIFORM %d\n#define FORMULA_EXACT %d\n",
+    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n",
     f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
     f->operands[GEMMEPI__RESULT].used ? f->operands[GEMMEPI__RESULT].members : 0,
-    (unsigned)f->indices, (int)f->uses_uniform, !f->is_short);
+    (unsigned)f->indices, (int)f->exchanged, !f->is_short);
+  gemmepi__emit_uniforms(e);
   for (pass = 0; pass < 2; pass++) {
     gemmepi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
     for (i = 0; i < f->operand_count; i++) {
@@ -7074,6 +7097,20 @@ static void gemmepi__emit_table(const gemmepi__emitter *e) {
     }
     gemmepi__append(e->out, "\n");
   }
+}
+
+/* Where FORMULA_RANDOM is defined beforehand, an `in` has the numbers. */
+static void gemmepi__emit_random_inputs(const gemmepi__emitter *e) {
+  const gemmepi__formula *f = e->formula;
+  int i;
+  if (!f->uses_uniform)
+    return;
+  gemmepi__append(e->out, "#ifdef FORMULA_RANDOM\n");
+  for (i = 0; i < f->node_count; i++)
+    if (f->nodes[i].op == GEMMEPI__OP_UNIFORM)
+      gemmepi__append(e->out, "    float u%d[%d];\n", i, gemmepi__members(f, f->nodes[i].width));
+  gemmepi__append(e->out, "#else\n#define FORMULA_RANDOM(name, member, seed, i, column, row, item) "
+    "formula_uniform(seed, i, column, row, item)\n#endif\n");
 }
 
 static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
@@ -7094,6 +7131,7 @@ static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
     if (f->indices >> i & 1)
       gemmepi__append(e->out, "    GEMMEPI_INDEX %s%s;\n", gemmepi__index_names[i], i != GEMMEPI__INDEX_COLUMN ? ""
         : f->has_halves            ? "[2]" : "[1]");
+  gemmepi__emit_random_inputs(e);
   gemmepi__append(e->out, "};\n");
 }
 
@@ -14514,11 +14552,14 @@ static const gemmepi__source gemmepi__sources[] = {
 "part.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\nDEVICE void join_lanes_of_rows(Logsumexp<Acc>(&parts)[RUNS_OF_BOX]){\nMax<Acc>most[RUNS_OF_BOX];\n"
 "Sum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\n",
 "join_lanes_of_rows(most);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++){\nAcc before=parts[i].most;\nparts[i].most=most[i].at;\nsums[i]={parts[i].sum*exponential_below(before -parts[i].shift())};\n}\njoin_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nparts[i].sum=sums[i].at;\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gemmepi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gemmepi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<RUNS_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n"
-"((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/32]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=group<groups?column+group*32:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,reduction::reduction_>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gemmepi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<Reduction> &kept){\nconst gemmepi__formula_place&to=state.beside[Place];\nif constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse\n#pragma unroll\n"
-"for(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+column_of_half<Members>(p,at.column,member),\nat.valid,x[member]);\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\nDEVICE void compute_element(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\n"
-"const Operand_runs&runs,int i,Acc(&v)[HALVES][RUN],Output_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,at.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\n"
-"v[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n",
-"#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,members,type>(p,state,of,saved,at,member,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\n(void)runs,(void)outputs;\nFORMULA_INPUTS(INSIDE_LOAD)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,state,at,runs,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
+"((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/32]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gemmepi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint group=lane_of_row()/2;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=group<groups?column+group*32:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,reduction::reduction_>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\n"
+"u32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n#define INSIDE_DRAW(name, members, seed, number) \\\nfor(int member=0;member<members;member++){                                                              \\\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);                \\\n"
+"if(SHARES_RANDOM)                                                                                          \\\ndraw_shared(seed,number,column,at,drawn.name[member]);                                              \\\nelse                                                                                                         \\\ndraw_apart(seed,number,column,at,drawn.name[member]);                                               \\\n}\n\nDEVICE void draw(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gemmepi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<Reduction> &kept){\nconst gemmepi__formula_place&to=state.beside[Place];\nif constexpr(Reduction!=reduction::none)\n"
+"keep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse\n#pragma unroll\nfor(int member=0;member<Members;member++)\n",
+"store_at((Type*)to.data+at.item*to.stride +at.row*to.ld+column_of_half<Members>(p,at.column,member),\nat.valid,x[member]);\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=drawn.name[member][i];\n"
+"DEVICE void compute_element(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Operand_runs&runs,const Drawn_runs&drawn,int i,Acc(&v)[HALVES][RUN],\nOutput_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,at.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\n"
+"in.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,members,type>(p,state,of,saved,at,member,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\nDrawn_runs drawn;\nFormula_in in;\nconstexpr int i=0;\n(void)runs,(void)outputs,(void)in,(void)i;\nFORMULA_INPUTS(INSIDE_LOAD)\n"
+"FORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,at,in,drawn);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,state,at,runs,drawn,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\n"
@@ -14700,8 +14741,8 @@ static const gemmepi__source gemmepi__sources[] = {
 #ifndef GEMMEPI_NO_FORMULA
 {"formula.cuh",
 {
-"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=(u64)0xd2511f53*a,second=(u64)0xcd9e8d57*c;\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\n"
-"b=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nu32 which=(u32)column&3,word=which<2?which==0?a:b:which==2?c:d;\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n"}},
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\nDEVICE u64 product_of_words(u32 x,u32 y){\n#ifdef __CUDA_ARCH__\nu64 z;\nasm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n#else\nreturn(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\n"
+"u32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nRandom_words words=random_words(seed,i,column,row,item);\nu32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n"}},
 {"formula_pass.cu",
 {
 "#line 1 \"src/kernels/formula_pass.cu\"\n#line 16\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gemmepi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
@@ -21166,6 +21207,7 @@ static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__prob
     gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
   gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
     "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
+    "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
     "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
   gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
   gemmepi__emit_formula(text, f);

@@ -187,6 +187,49 @@ __device__ inline void store_kept_states(const gemmepi__epilogue_params &p, Epil
     FORMULA_OUTPUTS(INSIDE_STORE_KEPT)
 }
 
+// >>random numbers: a run's beforehand, as lanes share them
+
+// A counter's four words are for two pairs side by side, which two lanes have; of every two counters each lane computes one.
+constexpr bool SHARES_RANDOM = SPREAD && WHOLE && !FORMULA_EXCHANGED;
+__device__ inline void draw_shared(I64 seed, I64 i, GEMMEPI_INDEX column, const Run_of_formula &at, float (&x)[RUN]) {
+    bool is_second = (column & 2) != 0;
+#pragma unroll
+    for (int first = 0; first < RUN; first += 4) {
+        Random_words words = random_words(seed, i, column + place(first) + (is_second ? place(2) : 0), at.row, at.item);
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            u32 kept = is_second ? words.at[2 + j] : words.at[j], given = is_second ? words.at[j] : words.at[2 + j];
+            u32 got = __shfl_xor_sync(0xffffffff, given, 1);
+            x[first + j] = random_number(is_second ? got : kept);
+            x[first + 2 + j] = random_number(is_second ? kept : got);
+        }
+    }
+}
+__device__ inline void draw_apart(I64 seed, I64 i, GEMMEPI_INDEX column, const Run_of_formula &at, float (&x)[RUN]) {
+#pragma unroll
+    for (int j = 0; j < RUN; j++) {
+        GEMMEPI_INDEX of_x = column + place(j);
+        x[j] = FORMULA_EXCHANGED ? formula_uniform(seed, i, at.row, of_x, at.item) : formula_uniform(seed, i, of_x, at.row, at.item);
+    }
+}
+#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];
+struct Drawn_runs {
+    FORMULA_UNIFORMS(INSIDE_DRAWN)
+};
+#define INSIDE_DRAW(name, members, seed, number)                                                                     \
+    for (int member = 0; member < members; member++) {                                                               \
+        GEMMEPI_INDEX column = (GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p, at.column, member);                 \
+        if (SHARES_RANDOM)                                                                                           \
+            draw_shared(seed, number, column, at, drawn.name[member]);                                               \
+        else                                                                                                         \
+            draw_apart(seed, number, column, at, drawn.name[member]);                                                \
+    }
+// `in` has what is the same for all elements.
+__device__ inline void draw(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Formula_in &in, Drawn_runs &drawn) {
+    (void)p, (void)at, (void)in, (void)drawn;
+    FORMULA_UNIFORMS(INSIDE_DRAW)
+}
+
 // >>a run
 
 template <int Place, int Members, class Type, int Reduction>
@@ -218,11 +261,16 @@ struct Output_runs {
 #define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \
     for (int member = 0; member < members; member++)                            \
         outputs.name[member][i] = out.name[member];
+#define INSIDE_TAKE_DRAWN(name, members, seed, number) \
+    for (int member = 0; member < members; member++)  \
+        in.name[member] = drawn.name[member][i];
 __device__ inline void compute_element(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
-                                       const Operand_runs &runs, int i, Acc (&v)[HALVES][RUN], Output_runs &outputs) {
+                                       const Operand_runs &runs, const Drawn_runs &drawn, int i, Acc (&v)[HALVES][RUN],
+                                       Output_runs &outputs) {
     Formula_in in;
     Formula_out out;
     FORMULA_INPUTS(INSIDE_TAKE)
+    FORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)
 #if FORMULA_VALUE
     for (int member = 0; member < FORMULA_VALUE; member++)
         in.v[member] = v[member][i];
@@ -267,11 +315,16 @@ __device__ inline void apply_formula(const gemmepi__epilogue_params &p, Epilogue
                                      const Saved &saved, const Run_of_formula &at, Acc (&v)[HALVES][RUN]) {
     Operand_runs runs;
     Output_runs outputs;
-    (void)runs, (void)outputs; // there may be none
+    Drawn_runs drawn;
+    Formula_in in;
+    constexpr int i = 0; // of any element, what is the same for all
+    (void)runs, (void)outputs, (void)in, (void)i; // there may be none
     FORMULA_INPUTS(INSIDE_LOAD)
+    FORMULA_INPUTS(INSIDE_TAKE)
+    draw(p, at, in, drawn);
 #pragma unroll
     for (int i = 0; i < RUN; i++)
-        compute_element(p, state, at, runs, i, v, outputs);
+        compute_element(p, state, at, runs, drawn, i, v, outputs);
     FORMULA_OUTPUTS(INSIDE_STORE)
 }
 #endif

@@ -108,6 +108,12 @@ static const formula_case cases[] = {
     {"x = left(v, 128); y = right(v, 128); d = pair(x * c - y * s, y * c + x * s, 128)",
      "c:full:half s:full:half", GEMMEPI_E4M3, 1e-5},
     {"d = silu(v + bias) * up", "bias:column up:full", GEMMEPI_E4M3, 1e-3},
+    {"d = uniform(seed, 1) < 0.5 ? v * uniform(seed, 2) : v + uniform(seed, 3)", "seed:scalar:i64", GEMMEPI_BF16,
+     1e-6},
+    {"d = left(v) * left(uniform(seed, 2)) + right(v) * (right(uniform(seed, 2)) - 0.5)", "seed:scalar:i64",
+     GEMMEPI_F32, 1e-5},
+    {"d = left(v, 64) * left(uniform(seed, i), 64) - right(v, 64) * right(uniform(seed, i), 64)",
+     "seed:scalar:i64 i:scalar:i32", GEMMEPI_BF16, 1e-5},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };

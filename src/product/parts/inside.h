@@ -260,6 +260,7 @@ static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__prob
                     gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
                           "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
+                          "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
                           "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
     gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
     gemmepi__emit_formula(text, f);
