@@ -42,10 +42,10 @@ __device__ inline Sums_of_box sums_of_box(const float (&sums)[TILE_N / 2], int g
     return box;
 }
 // The next box is the first: one copy of the epilogue is enough for all of them.
-__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
+template <int N> __device__ inline void drop_first_box(float (&sums)[N]) {
     constexpr int of_box = SIDE_BY_SIDE ? BOX_COLUMNS : BOX_COLUMNS / 2;
 #pragma unroll
-    for (int i = 0; i + of_box < TILE_N / 2; i++)
+    for (int i = 0; i + of_box < N; i++)
         sums[i] = sums[i + of_box];
 }
 

@@ -42,6 +42,24 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
     }
 }
 
+// ROLLS_STRIPS: strips, and of each the boxes, by one copy of the instructions, which a box is then all that its cache must hold.
+__device__ inline void finish_strips(const gemmepi__sm90_params &p, const Finisher &finisher, const Rows &rows,
+                                     float (&sums)[STRIPS][TILE_N / 2]) {
+    constexpr int boxes = GROUPS / BOX_GROUPS;
+#pragma unroll 1
+    for (int i = 0; i < STRIPS * boxes; i++) {
+        int strip = i / boxes, group = i % boxes * BOX_GROUPS;
+        Of_columns now[BOX_GROUPS];
+        Box_sums none;
+        Found_vectors never;
+        load_groups(p, rows.tile, group, now);
+        Next_box next = {i + 1 < STRIPS * boxes, rows.first + (i + 1) / boxes * 64, (i + 1) % boxes * BOX_GROUPS};
+        finish_box(p, finisher, {rows.tile, rows.first + strip * 64, strip, group, now, rows.masks, sums_of_box(sums[0], 0), next},
+                   none, never);
+        drop_first_box(reinterpret_cast<float(&)[STRIPS * TILE_N / 2]>(sums));
+    }
+}
+
 // FINDS: strips, and of each the boxes, so that what is kept of a vector is stored before the next strip.
 __device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finisher &finisher, const Rows &rows,
                                       float (&sums)[STRIPS][TILE_N / 2]) {
@@ -111,6 +129,8 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
             multiply_by_factors(p, tile, row + strip * 64, sums[strip]);
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
+        else if constexpr (ROLLS_STRIPS)
+            finish_strips(p, finisher, {tile, row, masks, columns}, sums);
         else if constexpr (FINDS)
             finish_vectors(p, finisher, {tile, row, masks, columns}, sums);
         else
