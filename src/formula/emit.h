@@ -13,8 +13,8 @@ typedef struct gemmepi__emitter {
     int is_whole; /* results in I32 */
 } gemmepi__emitter;
 
-/* What an argument is wanted as: GEMMEPI_T, a condition, or as it is. */
-enum { GEMMEPI__AS_NUMBER, GEMMEPI__AS_TRUTH, GEMMEPI__AS_READ };
+/* What an argument is wanted as: GEMMEPI_T, a condition, as it is, or as an index that compares as it does. */
+enum { GEMMEPI__AS_NUMBER, GEMMEPI__AS_TRUTH, GEMMEPI__AS_READ, GEMMEPI__AS_INDEX };
 
 static void gemmepi__emit_number(const gemmepi__emitter *e, double number, int as) {
     char text[GEMMEPI__NUMBER_SIZE];
@@ -69,9 +69,16 @@ static void gemmepi__emit_argument(const gemmepi__emitter *e, int number, int me
         before = "GEMMEPI_T(", behind = ")";
     if (as == GEMMEPI__AS_TRUTH && node->type != GEMMEPI__OF_TRUTH)
         before = "(", behind = " != 0)";
+    if (as == GEMMEPI__AS_INDEX)
+        before = "formula_index<GEMMEPI_INDEX>(", behind = ")";
     gemmepi__append(e->out, "%s", before);
     gemmepi__emit_value(e, number, member);
     gemmepi__append(e->out, "%s", behind);
+}
+
+/* row, column or item, but no extent, which may be the largest index. */
+static int gemmepi__is_position(const gemmepi__node *node) {
+    return node->op == GEMMEPI__OP_INDEX && node->place <= GEMMEPI__INDEX_ITEM;
 }
 
 /* What an operation wants of one of its arguments. */
@@ -80,7 +87,10 @@ static int gemmepi__wanted_as(const gemmepi__emitter *e, const gemmepi__node *no
         (node->op == GEMMEPI__OP_SELECT && argument == 0))
         return GEMMEPI__AS_TRUTH;
     if (gemmepi__is_exact_comparison(e->formula, node))
-        return GEMMEPI__AS_READ;
+        return gemmepi__is_position(&e->formula->nodes[node->args[1 - argument]]) &&
+                       e->formula->nodes[node->args[argument]].op == GEMMEPI__OP_OPERAND
+                   ? GEMMEPI__AS_INDEX
+                   : GEMMEPI__AS_READ;
     return GEMMEPI__AS_NUMBER;
 }
 

@@ -27,6 +27,14 @@ template <> __device__ inline float formula_max(float x, float y) {
 }
 #endif
 
+// What compares with an index, which is no limit of its type, as x does: a comparison of 64 bits takes two of 32.
+template <class Index> __device__ inline Index formula_index(I64 x) {
+    if constexpr (sizeof(Index) == 8)
+        return x;
+    else
+        return x < -2147483647 ? -2147483647 - 1 : x > 2147483647 ? 2147483647 : (int)x;
+}
+
 // As the compiler has it the upper word costs an addition of zero.
 __device__ inline u64 product_of_words(u32 x, u32 y) {
 #ifdef __CUDA_ARCH__

@@ -92,6 +92,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
     int blocks = GROUPED_K ? 0 : blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
     Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank)};
     Epilogue_state state;
+    Magnitude largest_d = 0, largest_aux = 0; // of all tiles
     Buffers buffers = buffers_of(shared);
     const Finisher finisher = {state, buffers};
 
@@ -135,8 +136,13 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
             finish_vectors(p, finisher, {tile, row, masks, columns}, sums);
         else
             finish_boxes(p, mine, finisher, {tile, row, masks, columns}, sums);
-        end_epilogue(p.epilogue, state);
+        if (AMAX_D && state.largest_d > largest_d)
+            largest_d = state.largest_d;
+        if (AMAX_AUX && state.largest_aux > largest_aux)
+            largest_aux = state.largest_aux;
     }
+    state.largest_d = largest_d, state.largest_aux = largest_aux;
+    end_epilogue(p.epilogue, state); // once: a look at memory takes long
     if (HAS_OUTPUTS) // shared memory stays until all of it is read
         wait_for_stores<0>();
 }
