@@ -216,14 +216,20 @@ __device__ inline void draw_apart(I64 seed, I64 i, GEMMEPI_INDEX column, const R
 struct Drawn_runs {
     FORMULA_UNIFORMS(INSIDE_DRAWN)
 };
-#define INSIDE_DRAW(name, members, seed, number)                                                                     \
-    for (int member = 0; member < members; member++) {                                                               \
-        GEMMEPI_INDEX column = (GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p, at.column, member);                 \
-        if (SHARES_RANDOM)                                                                                           \
-            draw_shared(seed, number, column, at, drawn.name[member]);                                               \
-        else                                                                                                         \
-            draw_apart(seed, number, column, at, drawn.name[member]);                                                \
+// Of all members.
+template <int Members>
+__device__ inline void draw_run(const gemmepi__epilogue_params &p, I64 seed, I64 i, const Run_of_formula &at,
+                                float (&x)[Members][RUN]) {
+#pragma unroll
+    for (int member = 0; member < Members; member++) {
+        GEMMEPI_INDEX column = (GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p, at.column, member);
+        if (SHARES_RANDOM)
+            draw_shared(seed, i, column, at, x[member]);
+        else
+            draw_apart(seed, i, column, at, x[member]);
     }
+}
+#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);
 // `in` has what is the same for all elements.
 __device__ inline void draw(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Formula_in &in, Drawn_runs &drawn) {
     (void)p, (void)at, (void)in, (void)drawn;
