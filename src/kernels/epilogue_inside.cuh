@@ -3,7 +3,8 @@
 //
 // The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
 // GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
-// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_INSIDE_WHOLE, 1 where the 32 columns of a state exist all or none;
+// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_STATE_COLUMNS, 32 or 64, columns of their states, which exist all
+// or none where GEMMEPI_INSIDE_WHOLE is 1;
 // GEMMEPI_IN_DEPTH, the place whose number is depth, where it is read.
 #pragma once
 #include "epilogue_formula.cuh"
@@ -83,7 +84,7 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
             x[i] *= *from.scale;
 }
 
-// >>reductions along rows: of each row and 32 columns a state in memory, for formula_reduce.cu
+// >>reductions along rows: of each row and 32 or 64 columns a state in memory, for formula_reduce.cu
 
 static_assert(SPREAD || !GEMMEPI_INSIDE_REDUCES, "a row's lanes have 32 columns");
 
@@ -126,15 +127,23 @@ __device__ inline void keep_part(const gemmepi__epilogue_params &p, const Run_of
     part = part_of_lane<Part_of<Reduction>>(there, columns);
 }
 
+// Of a box's runs, eight rows and 32 columns each, the first ones become its states: the i-th and those that follow it by as many.
+constexpr int STATES_OF_BOX = RUNS_OF_BOX / (GEMMEPI_STATE_COLUMNS / 32);
+template <class Part> __device__ inline void join_groups(Part (&parts)[RUNS_OF_BOX]) {
+#pragma unroll
+    for (int i = STATES_OF_BOX; i < RUNS_OF_BOX; i++)
+        parts[i % STATES_OF_BOX].join(parts[i]);
+}
 // Of the four lanes of each row each gets all. Parts wait for the lanes together, not one after another.
 template <class Part> __device__ inline void join_lanes_of_rows(Part (&parts)[RUNS_OF_BOX]) {
+    join_groups(parts);
 #pragma unroll
     for (int step = 1; step <= IN_ROW; step += IN_ROW - 1)
 #pragma unroll
-        for (int i = 0; i < RUNS_OF_BOX; i++)
+        for (int i = 0; i < STATES_OF_BOX; i++)
             parts[i].join(from_lane(parts[i], step));
 }
-__device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) { // an exponential for each lane, not two for each join
+__device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) { // an exponential for each run, not two for each join
     Max<Acc> most[RUNS_OF_BOX];
     Sum_of_lane sums[RUNS_OF_BOX];
 #pragma unroll
@@ -143,14 +152,13 @@ __device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) 
     join_lanes_of_rows(most);
 #pragma unroll
     for (int i = 0; i < RUNS_OF_BOX; i++) {
-        Acc before = parts[i].most;
-        parts[i].most = most[i].at;
-        sums[i] = {parts[i].sum * exponential_below(before - parts[i].shift())};
+        Logsumexp<Acc> joined = {most[i % STATES_OF_BOX].at, 0};
+        sums[i] = {parts[i].sum * exponential_below(parts[i].most - joined.shift())};
     }
     join_lanes_of_rows(sums);
 #pragma unroll
-    for (int i = 0; i < RUNS_OF_BOX; i++)
-        parts[i].sum = sums[i].at;
+    for (int i = 0; i < STATES_OF_BOX; i++)
+        parts[i] = {most[i].at, sums[i].at};
 }
 
 template <class State> __device__ inline State state_of_part(const State &part) {
@@ -168,20 +176,20 @@ __device__ inline void store_kept_parts(const gemmepi__epilogue_params &p, const
         join_lanes_of_rows(kept.parts);
         Part_of<Reduction> mine = kept.parts[0]; // each lane stores one
 #pragma unroll
-        for (int i = 1; i < RUNS_OF_BOX; i++)
+        for (int i = 1; i < STATES_OF_BOX; i++)
             if (lane_of_row() == i)
                 mine = kept.parts[i];
         if (row < (int)p.m && column < (int)p.n)
-            ((State_of<Acc, Reduction> *)to.data)[item * to.stride + row * to.ld + column / 32] = state_of_part(mine);
+            ((State_of<Acc, Reduction> *)to.data)[item * to.stride + row * to.ld + column / GEMMEPI_STATE_COLUMNS] = state_of_part(mine);
     }
 }
 
 // Until the box of 16 rows and as many groups of 32 columns has ended: row and column are its first.
 __device__ inline void store_kept_states(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, int row,
                                          int column, int groups) {
-    int group = lane_of_row() / 2;
+    int first = lane_of_row() / 2 * GEMMEPI_STATE_COLUMNS;
     row += lane_of_row() % 2 * 8 + row_of_lane();
-    column = group < groups ? column + group * 32 : (int)p.n;
+    column = first < groups * 32 ? column + first : (int)p.n;
 #define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \
     store_kept_parts<place_, reduction::reduction_>(p, state, item, row, column, state.kept_parts.name);
     FORMULA_OUTPUTS(INSIDE_STORE_KEPT)

@@ -146,6 +146,7 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
         store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
                          BOX_GROUPS);
 #if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
+    static_assert(BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
     store_kept_states(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP, BOX_GROUPS);
 #endif
     if (HAS_OUTPUTS)

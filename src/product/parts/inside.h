@@ -87,8 +87,11 @@ static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
     return slots;
 }
 
-/* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. */
-#define GEMMEPI__STATE_COLUMNS 32
+/* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. They are
+   those of a box of every kernel. */
+static int gemmepi__state_columns(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__D].bits == 32 || problem->formula->placed.formula->has_halves ? 32 : 64;
+}
 
 static int gemmepi__reduces_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
@@ -241,8 +244,9 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     slots.residual, scaled);
     gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_INSIDE_REDUCES %d\n",
                     gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
-    gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n",
-                    gemmepi__half_columns(problem) % GEMMEPI__STATE_COLUMNS == 0);
+    gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
+                    gemmepi__half_columns(problem) % gemmepi__state_columns(problem) == 0,
+                    gemmepi__state_columns(problem));
     if (gemmepi__reads_depth(f))
         gemmepi__append(text, "#define GEMMEPI_IN_DEPTH %d\n", (int)f->operand_count);
     if (gemmepi__half_group_of(problem))
@@ -295,7 +299,7 @@ static gemmepi_status gemmepi__get_kernel_inside(gemmepi_context *context, const
 /* >>operands */
 
 static int64_t gemmepi__states_of_row(const gemmepi__problem *inside) {
-    return gemmepi__divide_up(gemmepi__half_columns(inside), GEMMEPI__STATE_COLUMNS);
+    return gemmepi__divide_up(gemmepi__half_columns(inside), gemmepi__state_columns(inside));
 }
 
 /* All but pointers and numbers. */
@@ -347,6 +351,16 @@ static int gemmepi__leaves_states(const gemmepi__problem *problem) {
 #else
     (void)problem;
     return 0;
+#endif
+}
+
+/* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
+static int gemmepi__has_whole_states(const gemmepi__problem *problem, int columns) {
+#ifndef GEMMEPI_NO_FORMULA
+    return !gemmepi__leaves_states(problem) || columns % gemmepi__state_columns(problem) == 0;
+#else
+    (void)problem, (void)columns;
+    return 1;
 #endif
 }
 
