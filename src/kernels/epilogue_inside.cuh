@@ -51,8 +51,13 @@ struct Run_of_formula {
     int valid;
 };
 
+// Of tables that repeat; a period of columns has whole runs of all four lanes.
+template <bool Repeats> __device__ inline long long within(long long x, long long period) {
+    return Repeats ? (u32)x % (u32)period : x;
+}
+
 // A member of an operand's run.
-template <int Place, int Kind, int Members, class Type>
+template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
                                     const Saved &saved, const Run_of_formula &at, int member, Taken<Type> (&x)[RUN]) {
     const gemmepi__formula_place &from = state.beside[Place];
@@ -74,9 +79,11 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
     } else if constexpr (Kind == kind::SCALAR) {
         take_one(data, true, x);
     } else if constexpr (Kind == kind::PER_ROW) {
-        take_one(data + at.row, at.valid > 0, x);
-    } else {
-        take_run(data + at.row * from.ld + column_of_half<Members>(p, at.column, member), at.valid, x); // ld is 0 of what is PER_COLUMN
+        take_one(data + within<(Periods & 1) != 0>(at.row, from.row_period), at.valid > 0, x);
+    } else { // ld is 0 of what is PER_COLUMN
+        long long row = within<(Periods & 1) != 0>(at.row, from.row_period);
+        long long column = within<(Periods & 2) != 0>(column_of_half<Members>(p, at.column, member), from.column_period);
+        take_run(data + row * from.ld + column, at.valid, x);
     }
     if constexpr ((GEMMEPI_INSIDE_SCALED >> Place & 1) != 0)
 #pragma unroll
@@ -322,7 +329,7 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 // v: what the product left, with its factors and C.
 #define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)             \
-        load_operand<place_, kind::kind_, members, type>(p, state, of, saved, at, member, runs.name[member]);
+        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, at, member, runs.name[member]);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     finish_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name, state.kept_parts.name);
 __device__ inline void apply_formula(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,

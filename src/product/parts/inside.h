@@ -46,6 +46,10 @@ static int gemmepi__must_have_aux(const gemmepi__formula *f) {
     return gemmepi__wants_aux(f) && gemmepi__members_of_v(f) == 1;
 }
 
+static int gemmepi__has_small_indices(const gemmepi__problem *problem) {
+    return problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX && problem->batch <= INT_MAX;
+}
+
 /* Halves of groups, of which a kernel's tiles are made: columns of either half, 0 where halves are of the whole. */
 static int64_t gemmepi__half_group_of(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
@@ -57,7 +61,7 @@ static int64_t gemmepi__half_group_of(const gemmepi__problem *problem) {
 static int gemmepi__fits_slot(const gemmepi__problem *problem, int i, int operand, int members) {
     const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
     const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
-    return o->used && !o->output && o->members == members && !place->scale &&
+    return o->used && !o->output && o->members == members && !place->scale && !o->periods &&
            o->kind == (operand == GEMMEPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
            gemmepi__side_types(problem, operand) >> o->dtype & 1;
 }
@@ -102,6 +106,19 @@ static int gemmepi__reduces_inside(const gemmepi__problem *problem) {
     return 0;
 }
 
+/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. */
+static int gemmepi__repeats_inside(const gemmepi__problem *problem, int i) {
+    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+    int64_t units = problem->n / gemmepi__members_of_v(problem->formula->placed.formula);
+    if (!o->periods)
+        return 1;
+    if (!gemmepi__has_small_indices(problem) || place->row_period > INT_MAX || place->column_period > INT_MAX)
+        return 0;
+    return place->column_period % 32 == 0 &&
+           (!place->column_period || o->members == 1 || gemmepi__half_group_of(problem) || units % 32 == 0);
+}
+
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
 static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *problem, int i) {
     const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
@@ -112,8 +129,8 @@ static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *proble
         return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D lies";
     if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
         return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
-    if (place->row_period || place->column_period)
-        return "tables that repeat are read by the pass";
+    if (!gemmepi__repeats_inside(problem, i))
+        return "a table that repeats after so many columns, or in so many, is read by the pass";
     return NULL;
 }
 
@@ -258,10 +275,9 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
 static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     const gemmepi__dtype_row *d = gemmepi__dtype((gemmepi_dtype)f->d);
-    int is_small = problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX &&
-                   problem->batch <= INT_MAX;
     gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
-                    gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
+                    gemmepi__dtype((gemmepi_dtype)f->accumulator)->name,
+                    gemmepi__has_small_indices(problem) ? "int" : "long long");
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
                           "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
                           "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
@@ -310,6 +326,8 @@ static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formu
         if (placed->formula->operands[i].kind == GEMMEPI_FULL)
             places[i].ld = placed->operands[i].ld;
         places[i].stride = placed->operands[i].batch_stride;
+        places[i].row_period = placed->operands[i].row_period;
+        places[i].column_period = placed->operands[i].column_period;
         if (!gemmepi__is_reduced(&placed->formula->operands[i]))
             continue;
         places[i].ld = gemmepi__states_of_row(problem);
