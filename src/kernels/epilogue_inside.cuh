@@ -14,15 +14,6 @@
 #if GEMMEPI_FORMULA
 #include "formula.cuh"
 
-// What an operand's elements become: whole numbers stay such.
-template <class Type> __device__ inline auto taken() {
-    if constexpr (SAME<Type, I32> || SAME<Type, I64>)
-        return Type();
-    else
-        return Acc();
-}
-template <class Type> using Taken = decltype(taken<Type>());
-
 // From `from` on, as many as there are, or one for all.
 template <class Type> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
     if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
@@ -32,14 +23,13 @@ template <class Type> __device__ inline void take_run(const Type *from, int vali
         for (int i = 0; i < RUN; i++)
             x[i] = place(i) < valid ? from[place(i)] : Type(0);
 }
-template <class Type> __device__ inline void take_one(const Type *from, bool exists, Taken<Type> (&x)[RUN]) {
-    Taken<Type> one = 0;
-    if (exists) {
-        if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
-            one = to_acc<Acc>(*from);
-        else
-            one = *from;
-    }
+template <class Type> __device__ inline Taken<Type> take_one(const Type *from) {
+    if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
+        return to_acc<Acc>(*from);
+    else
+        return *from;
+}
+template <class T> __device__ inline void take_for_all(T one, T (&x)[RUN]) {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         x[i] = one;
@@ -56,10 +46,71 @@ template <bool Repeats> __device__ inline long long within(long long x, long lon
     return Repeats ? (u32)x % (u32)period : x;
 }
 
+// Of an operand that does not change along columns. row may be none of those that exist.
+template <int Place, int Kind, int Periods, class Type>
+__device__ inline Taken<Type> load_of_row(const Beside *beside, long long item, long long row, bool exists) {
+    const gemmepi__formula_place &from = beside[Place];
+    const Type *data = (const Type *)from.data + item * from.stride;
+    Taken<Type> one = 0;
+    if (Kind == kind::SCALAR)
+        one = take_one(data);
+    else if (exists)
+        one = take_one(data + within<(Periods & 1) != 0>(row, from.row_period));
+    if constexpr ((GEMMEPI_INSIDE_SCALED >> Place & 1) != 0)
+        one *= *from.scale;
+    return one;
+}
+
+// HOLDS: those of a row, ahead of its runs.
+template <int Place, int Periods, class Type, int Kind>
+__device__ inline void hold(const Beside *beside, long long item, long long row, bool exists, Held<Type, Kind> &held) {
+    if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW)
+        held.at = load_of_row<Place, Kind, Periods, Type>(beside, item, row, exists);
+}
+#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);
+__device__ inline Held_operands hold_operands(const Beside *beside, long long item, long long row, bool exists) {
+    Held_operands held;
+    FORMULA_INPUTS(INSIDE_HOLD)
+    return held;
+}
+
+// Matrices that come straight from memory, of a warp's 16 rows and so many columns: half a warp asks for a line of each row.
+template <int Place, int Kind, int Members, int Periods, class Type>
+__device__ inline void prefetch_operand(const gemmepi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+    constexpr bool is_loaded = (Place == GEMMEPI_IN_RESIDUAL && LOADS_RESIDUAL) || (Place == GEMMEPI_IN_AUX && LOADS_AUX);
+    if constexpr (Kind == kind::FULL && !is_loaded) {
+        const gemmepi__formula_place &from = beside[Place];
+        long long row = at.row + (int)threadIdx.x % 16;
+        const Type *line = (const Type *)from.data + at.item * from.stride + within<(Periods & 1) != 0>(row, from.row_period) * from.ld;
+        int lines = (columns * (int)sizeof(Type) + 127) / 128, per_line = 128 / (int)sizeof(Type);
+#pragma unroll
+        for (int i = 0; i < Members * lines; i += 2) {
+            int mine = i + (int)threadIdx.x % 32 / 16, column = (int)at.column + mine % lines * per_line;
+            const Type *first = line + within<(Periods & 2) != 0>(column_of_half<Members>(p, column, mine / lines), from.column_period);
+            if (mine < Members * lines && row < p.m && column < p.n)
+                asm volatile("prefetch.global.L1 [%0];" ::"l"(first));
+        }
+    }
+}
+#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \
+    prefetch_operand<place_, kind::kind_, members, periods, type>(p, beside, at, columns);
+__device__ inline void prefetch_operands(const gemmepi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+    (void)p, (void)beside, (void)at, (void)columns;
+    FORMULA_INPUTS(INSIDE_PREFETCH)
+}
+
 // A member of an operand's run.
 template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
-                                    const Saved &saved, const Run_of_formula &at, int member, Taken<Type> (&x)[RUN]) {
+                                    const Saved &saved, const Run_of_formula &at, int member, const Held<Type, Kind> &held,
+                                    Taken<Type> (&x)[RUN]) {
+    if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW) {
+        if constexpr (HOLDS)
+            take_for_all(held.at, x);
+        else
+            take_for_all(load_of_row<Place, Kind, Periods, Type>(state.beside, at.item, at.row, at.valid > 0), x);
+        return;
+    }
     const gemmepi__formula_place &from = state.beside[Place];
     const Type *data = (const Type *)from.data + at.item * from.stride;
     if constexpr (Place == GEMMEPI_IN_BIAS) {
@@ -72,14 +123,7 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
         else
             take_run(data + at.row * from.ld + column_of_half<Members>(p, at.column, member), at.valid, x);
     } else if constexpr (Kind == kind::NUMBER) {
-        Acc number = from_acc<Acc>(from.number);
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            x[i] = number;
-    } else if constexpr (Kind == kind::SCALAR) {
-        take_one(data, true, x);
-    } else if constexpr (Kind == kind::PER_ROW) {
-        take_one(data + within<(Periods & 1) != 0>(at.row, from.row_period), at.valid > 0, x);
+        take_for_all(from_acc<Acc>(from.number), x);
     } else { // ld is 0 of what is PER_COLUMN
         long long row = within<(Periods & 1) != 0>(at.row, from.row_period);
         long long column = within<(Periods & 2) != 0>(column_of_half<Members>(p, at.column, member), from.column_period);
@@ -329,7 +373,7 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 // v: what the product left, with its factors and C.
 #define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)             \
-        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, at, member, runs.name[member]);
+        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, at, member, state.held.name, runs.name[member]);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     finish_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name, state.kept_parts.name);
 __device__ inline void apply_formula(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,

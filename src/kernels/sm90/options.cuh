@@ -2,6 +2,9 @@
 #pragma once
 
 #define GEMMEPI_SPREAD 1 // the epilogue finds sums as wgmma leaves them
+#if !(GEMMEPI_PARTS > 1)
+#define GEMMEPI_HOLDS 1 // of all rows that a thread has
+#endif
 #include "epilogue.cuh"
 #include "groups.cuh"
 
@@ -109,7 +112,7 @@ constexpr int OUTPUTS = OUTPUT_D + (STAGES_AUX ? HALVES_IN : 0);
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
-constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
+constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_LACKS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 // One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register
 // without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for ELU and gates made anew

@@ -159,23 +159,34 @@ static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
     return reason;
 }
 
-/* Cycles of a warpgroup for an element in each of its threads, roughly: of the operations, and of operands that come from memory. */
+/* Cycles of a node of the formula, of a warpgroup for an element in each of its threads, roughly. */
+static double gemmepi__node_cycles(const gemmepi__formula *f, const gemmepi__node *node) {
+    if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+        return gemmepi__activations[node->place].cycles;
+    if (gemmepi__divides_by_number(f, node))
+        return gemmepi__operation_of(GEMMEPI__OP_MUL)->cycles;
+    return node->op >= GEMMEPI__LEAVES ? gemmepi__operation_of(node->op)->cycles : 0;
+}
+
+/* Whether an operand is a matrix that comes straight from memory. */
+static int gemmepi__is_direct(const gemmepi__problem *problem, const gemmepi__slots *slots, int i) {
+    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    return o->used && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual;
+}
+
+/* Likewise of the formula: of the operations, and of operands that come from memory. */
 static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
     double cycles = 0;
     int i;
     for (i = 0; i < f->node_count; i++)
-        if (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
-            cycles += gemmepi__activations[f->nodes[i].place].cycles;
-        else if (f->nodes[i].op >= GEMMEPI__LEAVES)
-            cycles += gemmepi__operation_of(f->nodes[i].op)->cycles;
+        cycles += gemmepi__node_cycles(f, &f->nodes[i]);
     for (i = 0; i < f->operand_count; i++)
         if (gemmepi__is_reduced(
                 &f->operands[i])) /* fewer than they take: on an H100 wide tiles gain more, 1.07 for 1.41 */
             cycles += gemmepi__op_of(&f->operands[i]) == GEMMEPI__REDUCE_LOGSUMEXP ? 2 : 1;
-        else if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
-                 i != slots.residual)
+        else if (gemmepi__is_direct(problem, &slots, i))
             cycles += 20 * f->operands[i].members;
     return cycles;
 }
@@ -226,23 +237,44 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
 
 /* >>text */
 
-/* Measured on an H100: sin in all boxes' instructions takes twice the time. */
-#define GEMMEPI__UNROLLED_CYCLES 40
+/* Instructions for an element, about: as many as cycles, but of exact activations twice as many. */
+static double gemmepi__inside_instructions(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    double count = 0;
+    int i;
+    for (i = 0; i < f->node_count; i++)
+        count += gemmepi__node_cycles(f, &f->nodes[i]) *
+                 (!f->is_short && (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
+                      ? 2
+                      : 1);
+    return count;
+}
 
-/* Whether the kernel for Hopper has the formula's instructions once, not once for each box of columns: so many would not stay in its cache,
-   or ptxas would lack registers, of long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a
-   residual, or a bias and such a matrix. */
-static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
+/* A thread of the kernel for Hopper has 128 elements of a tile, 64 in the boxes of the same columns, 32 in a box, and an H100's cache of
+   instructions some 2,000: of those beyond it a warp issues one in two to three cycles. So many an element leave room for the sums. */
+#define GEMMEPI__UNROLLED_INSTRUCTIONS 14
+#define GEMMEPI__ROLLED_INSTRUCTIONS   30
+
+/* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
+   beside a residual, or a bias and such a matrix. */
+static int gemmepi__lacks_registers_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
     int wide = gemmepi__wants_aux(f) && !gemmepi__must_have_aux(f) && problem->views[GEMMEPI__D].bits == 32;
     int i, direct = 0;
     for (i = 0; i < f->operand_count; i++)
-        direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
-                  i != slots.residual;
-    return gemmepi__inside_cycles(problem) > GEMMEPI__UNROLLED_CYCLES || f->node_count > 24 || direct > 1 ||
-           (direct && f->operand_count > 3) ||
-           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
+        direct += gemmepi__is_direct(problem, &slots, i);
+    return f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0)));
+}
+
+/* Whether the kernel for Hopper has the formula's instructions once, not once for each box: 1 of columns, 2 of columns and rows. Reductions
+   beside D take registers. */
+static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
+    double instructions = gemmepi__inside_instructions(problem);
+    if (instructions > GEMMEPI__ROLLED_INSTRUCTIONS)
+        return 2;
+    return instructions > GEMMEPI__UNROLLED_INSTRUCTIONS || gemmepi__lacks_registers_inside(problem) ||
            (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
@@ -259,8 +291,9 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     slots.bias, slots.aux);
     gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n",
                     slots.residual, scaled);
-    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_INSIDE_REDUCES %d\n",
-                    gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
+    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
+                    gemmepi__rolls_inside(problem), gemmepi__lacks_registers_inside(problem));
+    gemmepi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gemmepi__reduces_inside(problem));
     gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
                     gemmepi__half_columns(problem) % gemmepi__state_columns(problem) == 0,
                     gemmepi__state_columns(problem));
