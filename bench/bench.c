@@ -15,6 +15,8 @@
 #include "report.h"
 #include "weights.c"
 
+#include "formula_race.c"
+
 enum { NOTHING_MEASURED = 77, MOST_REPORTS = 64, MOST_RANDOM = 1000000 };
 
 static struct {
@@ -22,11 +24,11 @@ static struct {
     int host, list, help;
     const char *only, *csv, *svg;
     int random, seed; /* problems to draw; 0: --random was not given */
-    int famous, tuned;
+    int famous, tuned, formulas;
     const char *rows, *modes, *seconds;    /* NULL: not given */
     const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, NULL, NULL, NULL, NULL, {NULL}};
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -60,6 +62,10 @@ static const option options[] = {
      "the same races of the products of Llama-3-8B, Qwen2.5-0.5B and GPT-2 124M; --only picks some, as"
      "\n                 'llama', 'gpt2 dW', 'decode'; --rows are of those picked",
      &wanted.famous, 0, 0, NULL},
+    {"--formulas", NULL,
+     "races of the rows of formulas in graph and burst, or --modes, against the bare product and a copy of as"
+     "\n                 many bytes as all tensors have; --only picks some",
+     &wanted.formulas, 0, 0, NULL},
     {"--tuned", NULL,
      "of --random and --famous: gemmepi_tune goes first, whose answers the cache folder keeps for later runs,"
      "\n                 also for those without this option",
@@ -402,6 +408,30 @@ static int run_random(bench *b) {
     return status;
 }
 
+/* Those of --only, in graph and burst unless --modes says others. Returns the program's status. */
+static int run_formulas(bench *b) {
+    random_wishes wishes;
+    int chosen[COUNT(formula_forms)], count = 0, i, status;
+    char name[FORMULA_NAME];
+    memset(&wishes, 0, sizeof wishes);
+    if (!wanted.modes)
+        wanted.modes = "graph,burst";
+    for (i = 0; i < COUNT(formula_forms); i++)
+        if (contains(formula_name(formula_forms + i, name), wanted.only))
+            chosen[count++] = i;
+    if (!count)
+        fprintf(stderr, "no formula has '%s' in its name\n", wanted.only);
+    if (!count || !take_modes(&wishes) || !take_seconds(&wishes))
+        return 1;
+    status = create(b);
+    if (status)
+        return status;
+    b->rounds = wanted.rounds;
+    status = formula_race_all(b, &wishes, chosen, count);
+    bench_close(b);
+    return status;
+}
+
 static int run_rows(bench *b, int argc, char **argv) {
     int status;
     choose_rows();
@@ -440,5 +470,7 @@ int main(int argc, char **argv) {
         reports++;
     if (reports)
         return random_report(wanted.reports, reports, wanted.svg);
+    if (wanted.formulas && !wanted.list && !wanted.host)
+        return run_formulas(&b);
     return wanted.random || wanted.famous ? run_random(&b) : run_rows(&b, argc, argv);
 }

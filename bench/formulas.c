@@ -199,9 +199,8 @@ static int formula_next(formula_work *w, int which) {
     return w->turn[which];
 }
 
-static int formula_run(bench *b, void *user) {
-    formula_work *w = user;
-    int set = formula_next(w, 0), i;
+static int formula_run_set(bench *b, formula_work *w, int set) {
+    int i;
     void *pointers[FORMULA_MOST_OPERANDS];
     gemmepi_matmul_args args;
     memset(&args, 0, sizeof args);
@@ -218,15 +217,23 @@ static int formula_run(bench *b, void *user) {
     return bench_ok(b, gemmepi_run_matmul(w->plan, &args, b->stream));
 }
 
-/* D^T [n, m] = B^T A^T, as cuBLASLt counts. */
-static int formula_run_bare(bench *b, void *user) {
+static int formula_run(bench *b, void *user) {
     formula_work *w = user;
-    int set = formula_next(w, 1);
+    return formula_run_set(b, w, formula_next(w, 0));
+}
+
+/* D^T [n, m] = B^T A^T, as cuBLASLt counts. */
+static int formula_run_bare_set(bench *b, formula_work *w, int set) {
     lt_pointers pointers = {NULL, NULL, NULL, NULL, NULL, NULL};
     pointers.a = formula_tensor(w, set, FM_B);
     pointers.b = formula_tensor(w, set, FM_A);
     pointers.d = formula_tensor(w, set, FM_BARE);
     return lt_run(b, &w->lt, &w->bare, &pointers);
+}
+
+static int formula_run_bare(bench *b, void *user) {
+    formula_work *w = user;
+    return formula_run_bare_set(b, w, formula_next(w, 1));
 }
 
 static int formula_prepare_bare(bench *b, formula_work *w) {

@@ -13,8 +13,8 @@ typedef struct gemmepi__emitter {
     int is_whole; /* results in I32 */
 } gemmepi__emitter;
 
-/* What an argument is wanted as: GEMMEPI_T, a condition, or as it is. */
-enum { GEMMEPI__AS_NUMBER, GEMMEPI__AS_TRUTH, GEMMEPI__AS_READ };
+/* What an argument is wanted as: GEMMEPI_T, a condition, as it is, or as an index that compares as it does. */
+enum { GEMMEPI__AS_NUMBER, GEMMEPI__AS_TRUTH, GEMMEPI__AS_READ, GEMMEPI__AS_INDEX };
 
 static void gemmepi__emit_number(const gemmepi__emitter *e, double number, int as) {
     char text[GEMMEPI__NUMBER_SIZE];
@@ -69,9 +69,16 @@ static void gemmepi__emit_argument(const gemmepi__emitter *e, int number, int me
         before = "GEMMEPI_T(", behind = ")";
     if (as == GEMMEPI__AS_TRUTH && node->type != GEMMEPI__OF_TRUTH)
         before = "(", behind = " != 0)";
+    if (as == GEMMEPI__AS_INDEX)
+        before = "formula_index<GEMMEPI_INDEX>(", behind = ")";
     gemmepi__append(e->out, "%s", before);
     gemmepi__emit_value(e, number, member);
     gemmepi__append(e->out, "%s", behind);
+}
+
+/* row, column or item, but no extent, which may be the largest index. */
+static int gemmepi__is_position(const gemmepi__node *node) {
+    return node->op == GEMMEPI__OP_INDEX && node->place <= GEMMEPI__INDEX_ITEM;
 }
 
 /* What an operation wants of one of its arguments. */
@@ -80,7 +87,10 @@ static int gemmepi__wanted_as(const gemmepi__emitter *e, const gemmepi__node *no
         (node->op == GEMMEPI__OP_SELECT && argument == 0))
         return GEMMEPI__AS_TRUTH;
     if (gemmepi__is_exact_comparison(e->formula, node))
-        return GEMMEPI__AS_READ;
+        return gemmepi__is_position(&e->formula->nodes[node->args[1 - argument]]) &&
+                       e->formula->nodes[node->args[argument]].op == GEMMEPI__OP_OPERAND
+                   ? GEMMEPI__AS_INDEX
+                   : GEMMEPI__AS_READ;
     return GEMMEPI__AS_NUMBER;
 }
 
@@ -151,15 +161,20 @@ static void gemmepi__emit_activation(const gemmepi__emitter *e, const gemmepi__n
     gemmepi__append(e->out, ")");
 }
 
-static void gemmepi__emit_uniform(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+/* Seed and i of uniform(). */
+static void gemmepi__emit_stream(const gemmepi__emitter *e, const gemmepi__node *node) {
     const gemmepi__node *i = &e->formula->nodes[node->args[1]];
-    gemmepi__append(e->out, "GEMMEPI_T(formula_uniform(");
     gemmepi__emit_value(e, node->args[0], 0);
     gemmepi__append(e->out, ", ");
     if (i->op == GEMMEPI__OP_NUMBER)
         gemmepi__emit_number(e, i->number, GEMMEPI__AS_READ);
     else
         gemmepi__emit_value(e, node->args[1], 0);
+}
+
+static void gemmepi__emit_uniform(const gemmepi__emitter *e, int number, int member) {
+    gemmepi__append(e->out, "GEMMEPI_T(FORMULA_RANDOM(u%d, %d, ", number, member);
+    gemmepi__emit_stream(e, &e->formula->nodes[number]);
     gemmepi__append(e->out,
                     e->formula->exchanged ? ", in.row, in.column[%d], in.item))" /* the caller's */
                                           : ", in.column[%d], in.row, in.item))",
@@ -172,13 +187,14 @@ static void gemmepi__emit_quotient(const gemmepi__emitter *e, const gemmepi__nod
     gemmepi__emit_number(e, 1 / e->formula->nodes[node->args[1]].number, GEMMEPI__AS_NUMBER);
 }
 
-static void gemmepi__emit_operation(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
+static void gemmepi__emit_operation(const gemmepi__emitter *e, int number, int member) {
+    const gemmepi__node *node = &e->formula->nodes[number];
     if (gemmepi__divides_by_number(e->formula, node))
         gemmepi__emit_quotient(e, node, member);
     else if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
         gemmepi__emit_activation(e, node, member);
     else if (node->op == GEMMEPI__OP_UNIFORM)
-        gemmepi__emit_uniform(e, node, member);
+        gemmepi__emit_uniform(e, number, member);
     else if (node->op == GEMMEPI__OP_BOTH)
         gemmepi__emit_argument(e, node->args[member], 0, GEMMEPI__AS_NUMBER);
     else
@@ -194,12 +210,26 @@ static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
         gemmepi__append(e->out, "    const %s ", node->type == GEMMEPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
         gemmepi__emit_value(e, number, member);
         gemmepi__append(e->out, " = ");
-        gemmepi__emit_operation(e, node, member);
+        gemmepi__emit_operation(e, number, member);
         gemmepi__append(e->out, ";\n");
     }
 }
 
 /* >>what surrounds it */
+
+static void gemmepi__emit_uniforms(const gemmepi__emitter *e) {
+    int i;
+    gemmepi__append(e->out, "#define FORMULA_UNIFORMS(X)");
+    for (i = 0; i < e->formula->node_count; i++) {
+        const gemmepi__node *node = &e->formula->nodes[i];
+        if (node->op != GEMMEPI__OP_UNIFORM)
+            continue;
+        gemmepi__append(e->out, " X(u%d, %d, ", i, gemmepi__members(e->formula, node->width));
+        gemmepi__emit_stream(e, node);
+        gemmepi__append(e->out, ")");
+    }
+    gemmepi__append(e->out, "\n");
+}
 
 /* What a kernel must know, for #if and as lists for macros:
 
@@ -208,6 +238,8 @@ static void gemmepi__emit_node(const gemmepi__emitter *e, int number) {
        FORMULA_GROUP     columns of a group; 0: the whole
        FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
        FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
+       FORMULA_EXCHANGED 1: the caller's rows are the columns here
+       FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform(), of an `in`
        FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
        FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gemmepi__emit_table(const gemmepi__emitter *e) {
@@ -216,10 +248,11 @@ static void gemmepi__emit_table(const gemmepi__emitter *e) {
     gemmepi__append(e->out,
                     "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
                     "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
-                    "#define FORMULA_UNIFORM %d\n#define FORMULA_EXACT %d\n",
+                    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n",
                     f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
                     f->operands[GEMMEPI__RESULT].used ? f->operands[GEMMEPI__RESULT].members : 0,
-                    (unsigned)f->indices, (int)f->uses_uniform, !f->is_short);
+                    (unsigned)f->indices, (int)f->exchanged, !f->is_short);
+    gemmepi__emit_uniforms(e);
     for (pass = 0; pass < 2; pass++) {
         gemmepi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
         for (i = 0; i < f->operand_count; i++) {
@@ -237,6 +270,20 @@ static void gemmepi__emit_table(const gemmepi__emitter *e) {
         }
         gemmepi__append(e->out, "\n");
     }
+}
+
+/* Where FORMULA_RANDOM is defined beforehand, an `in` has the numbers. */
+static void gemmepi__emit_random_inputs(const gemmepi__emitter *e) {
+    const gemmepi__formula *f = e->formula;
+    int i;
+    if (!f->uses_uniform)
+        return;
+    gemmepi__append(e->out, "#ifdef FORMULA_RANDOM\n");
+    for (i = 0; i < f->node_count; i++)
+        if (f->nodes[i].op == GEMMEPI__OP_UNIFORM)
+            gemmepi__append(e->out, "    float u%d[%d];\n", i, gemmepi__members(f, f->nodes[i].width));
+    gemmepi__append(e->out, "#else\n#define FORMULA_RANDOM(name, member, seed, i, column, row, item) "
+                            "formula_uniform(seed, i, column, row, item)\n#endif\n");
 }
 
 static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
@@ -260,6 +307,7 @@ static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
                             i != GEMMEPI__INDEX_COLUMN ? ""
                             : f->has_halves            ? "[2]"
                                                        : "[1]");
+    gemmepi__emit_random_inputs(e);
     gemmepi__append(e->out, "};\n");
 }
 

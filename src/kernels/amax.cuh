@@ -13,6 +13,17 @@ __device__ inline u32 magnitude(int) { // whole numbers have no amax
     return 0;
 }
 
+// The larger of two.
+__device__ inline u32 larger_magnitude(float x, float y) {
+#if __CUDA_ARCH__ >= 800
+    float largest;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(largest) : "f"(fabsf(x)), "f"(fabsf(y)));
+    return __float_as_uint(largest);
+#else
+    return magnitude(x) > magnitude(y) ? magnitude(x) : magnitude(y);
+#endif
+}
+
 template <class A, int N, class M> __device__ inline void keep_largest(const A (&v)[N], int valid, M &largest) {
 #pragma unroll
     for (int i = 0; i < N; i++) {

@@ -105,13 +105,22 @@ __device__ inline void load(const gemmepi__kernel_matrix &x, long long item, lon
     to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);
 }
 
-// Of those of a run that exist.
+// Of those of a run that exist: pairs of SPREAD ones do as a whole where n is a multiple of eight.
 __device__ inline void keep_largest_of_run(const Acc (&v)[RUN], int valid, Magnitude &largest) {
-    Acc existing[RUN];
+    if constexpr (SPREAD && WHOLE && SAME<Acc, F32>) {
 #pragma unroll
-    for (int i = 0; i < RUN; i++)
-        existing[i] = place(i) < valid ? v[i] : Acc(0);
-    keep_largest(existing, RUN, largest);
+        for (int i = 0; i < RUN; i += 2) {
+            Magnitude size = larger_magnitude(v[i], v[i + 1]);
+            if (place(i) < valid && size > largest)
+                largest = size;
+        }
+    } else {
+        Acc existing[RUN];
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            existing[i] = place(i) < valid ? v[i] : Acc(0);
+        keep_largest(existing, RUN, largest);
+    }
 }
 
 // The aux that BACKWARD reads, as it lies in memory: RELU's mask, the upstream gradient, or the pre-activation. Kernels

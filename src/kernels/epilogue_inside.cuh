@@ -3,7 +3,8 @@
 //
 // The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
 // GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
-// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_INSIDE_WHOLE, 1 where the 32 columns of a state exist all or none;
+// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_STATE_COLUMNS, 32 or 64, columns of their states, which exist all
+// or none where GEMMEPI_INSIDE_WHOLE is 1;
 // GEMMEPI_IN_DEPTH, the place whose number is depth, where it is read.
 #pragma once
 #include "epilogue_formula.cuh"
@@ -12,15 +13,6 @@
 
 #if GEMMEPI_FORMULA
 #include "formula.cuh"
-
-// What an operand's elements become: whole numbers stay such.
-template <class Type> __device__ inline auto taken() {
-    if constexpr (SAME<Type, I32> || SAME<Type, I64>)
-        return Type();
-    else
-        return Acc();
-}
-template <class Type> using Taken = decltype(taken<Type>());
 
 // From `from` on, as many as there are, or one for all.
 template <class Type> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
@@ -31,14 +23,13 @@ template <class Type> __device__ inline void take_run(const Type *from, int vali
         for (int i = 0; i < RUN; i++)
             x[i] = place(i) < valid ? from[place(i)] : Type(0);
 }
-template <class Type> __device__ inline void take_one(const Type *from, bool exists, Taken<Type> (&x)[RUN]) {
-    Taken<Type> one = 0;
-    if (exists) {
-        if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
-            one = to_acc<Acc>(*from);
-        else
-            one = *from;
-    }
+template <class Type> __device__ inline Taken<Type> take_one(const Type *from) {
+    if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
+        return to_acc<Acc>(*from);
+    else
+        return *from;
+}
+template <class T> __device__ inline void take_for_all(T one, T (&x)[RUN]) {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         x[i] = one;
@@ -50,10 +41,76 @@ struct Run_of_formula {
     int valid;
 };
 
+// Of tables that repeat; a period of columns has whole runs of all four lanes.
+template <bool Repeats> __device__ inline long long within(long long x, long long period) {
+    return Repeats ? (u32)x % (u32)period : x;
+}
+
+// Of an operand that does not change along columns. row may be none of those that exist.
+template <int Place, int Kind, int Periods, class Type>
+__device__ inline Taken<Type> load_of_row(const Beside *beside, long long item, long long row, bool exists) {
+    const gemmepi__formula_place &from = beside[Place];
+    const Type *data = (const Type *)from.data + item * from.stride;
+    Taken<Type> one = 0;
+    if (Kind == kind::SCALAR)
+        one = take_one(data);
+    else if (exists)
+        one = take_one(data + within<(Periods & 1) != 0>(row, from.row_period));
+    if constexpr ((GEMMEPI_INSIDE_SCALED >> Place & 1) != 0)
+        one *= *from.scale;
+    return one;
+}
+
+// HOLDS: those of a row, ahead of its runs.
+template <int Place, int Periods, class Type, int Kind>
+__device__ inline void hold(const Beside *beside, long long item, long long row, bool exists, Held<Type, Kind> &held) {
+    if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW)
+        held.at = load_of_row<Place, Kind, Periods, Type>(beside, item, row, exists);
+}
+#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);
+__device__ inline Held_operands hold_operands(const Beside *beside, long long item, long long row, bool exists) {
+    Held_operands held;
+    FORMULA_INPUTS(INSIDE_HOLD)
+    return held;
+}
+
+// Matrices that come straight from memory, of a warp's 16 rows and so many columns: half a warp asks for a line of each row.
+template <int Place, int Kind, int Members, int Periods, class Type>
+__device__ inline void prefetch_operand(const gemmepi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+    constexpr bool is_loaded = (Place == GEMMEPI_IN_RESIDUAL && LOADS_RESIDUAL) || (Place == GEMMEPI_IN_AUX && LOADS_AUX);
+    if constexpr (Kind == kind::FULL && !is_loaded) {
+        const gemmepi__formula_place &from = beside[Place];
+        long long row = at.row + (int)threadIdx.x % 16;
+        const Type *line = (const Type *)from.data + at.item * from.stride + within<(Periods & 1) != 0>(row, from.row_period) * from.ld;
+        int lines = (columns * (int)sizeof(Type) + 127) / 128, per_line = 128 / (int)sizeof(Type);
+#pragma unroll
+        for (int i = 0; i < Members * lines; i += 2) {
+            int mine = i + (int)threadIdx.x % 32 / 16, column = (int)at.column + mine % lines * per_line;
+            const Type *first = line + within<(Periods & 2) != 0>(column_of_half<Members>(p, column, mine / lines), from.column_period);
+            if (mine < Members * lines && row < p.m && column < p.n)
+                asm volatile("prefetch.global.L1 [%0];" ::"l"(first));
+        }
+    }
+}
+#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \
+    prefetch_operand<place_, kind::kind_, members, periods, type>(p, beside, at, columns);
+__device__ inline void prefetch_operands(const gemmepi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+    (void)p, (void)beside, (void)at, (void)columns;
+    FORMULA_INPUTS(INSIDE_PREFETCH)
+}
+
 // A member of an operand's run.
-template <int Place, int Kind, int Members, class Type>
+template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
-                                    const Saved &saved, const Run_of_formula &at, int member, Taken<Type> (&x)[RUN]) {
+                                    const Saved &saved, const Run_of_formula &at, int member, const Held<Type, Kind> &held,
+                                    Taken<Type> (&x)[RUN]) {
+    if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW) {
+        if constexpr (HOLDS)
+            take_for_all(held.at, x);
+        else
+            take_for_all(load_of_row<Place, Kind, Periods, Type>(state.beside, at.item, at.row, at.valid > 0), x);
+        return;
+    }
     const gemmepi__formula_place &from = state.beside[Place];
     const Type *data = (const Type *)from.data + at.item * from.stride;
     if constexpr (Place == GEMMEPI_IN_BIAS) {
@@ -66,16 +123,11 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
         else
             take_run(data + at.row * from.ld + column_of_half<Members>(p, at.column, member), at.valid, x);
     } else if constexpr (Kind == kind::NUMBER) {
-        Acc number = from_acc<Acc>(from.number);
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            x[i] = number;
-    } else if constexpr (Kind == kind::SCALAR) {
-        take_one(data, true, x);
-    } else if constexpr (Kind == kind::PER_ROW) {
-        take_one(data + at.row, at.valid > 0, x);
-    } else {
-        take_run(data + at.row * from.ld + column_of_half<Members>(p, at.column, member), at.valid, x); // ld is 0 of what is PER_COLUMN
+        take_for_all(from_acc<Acc>(from.number), x);
+    } else { // ld is 0 of what is PER_COLUMN
+        long long row = within<(Periods & 1) != 0>(at.row, from.row_period);
+        long long column = within<(Periods & 2) != 0>(column_of_half<Members>(p, at.column, member), from.column_period);
+        take_run(data + row * from.ld + column, at.valid, x);
     }
     if constexpr ((GEMMEPI_INSIDE_SCALED >> Place & 1) != 0)
 #pragma unroll
@@ -83,7 +135,7 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
             x[i] *= *from.scale;
 }
 
-// >>reductions along rows: of each row and 32 columns a state in memory, for formula_reduce.cu
+// >>reductions along rows: of each row and 32 or 64 columns a state in memory, for formula_reduce.cu
 
 static_assert(SPREAD || !GEMMEPI_INSIDE_REDUCES, "a row's lanes have 32 columns");
 
@@ -126,15 +178,23 @@ __device__ inline void keep_part(const gemmepi__epilogue_params &p, const Run_of
     part = part_of_lane<Part_of<Reduction>>(there, columns);
 }
 
+// Of a box's runs, eight rows and 32 columns each, the first ones become its states: the i-th and those that follow it by as many.
+constexpr int STATES_OF_BOX = RUNS_OF_BOX / (GEMMEPI_STATE_COLUMNS / 32);
+template <class Part> __device__ inline void join_groups(Part (&parts)[RUNS_OF_BOX]) {
+#pragma unroll
+    for (int i = STATES_OF_BOX; i < RUNS_OF_BOX; i++)
+        parts[i % STATES_OF_BOX].join(parts[i]);
+}
 // Of the four lanes of each row each gets all. Parts wait for the lanes together, not one after another.
 template <class Part> __device__ inline void join_lanes_of_rows(Part (&parts)[RUNS_OF_BOX]) {
+    join_groups(parts);
 #pragma unroll
     for (int step = 1; step <= IN_ROW; step += IN_ROW - 1)
 #pragma unroll
-        for (int i = 0; i < RUNS_OF_BOX; i++)
+        for (int i = 0; i < STATES_OF_BOX; i++)
             parts[i].join(from_lane(parts[i], step));
 }
-__device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) { // an exponential for each lane, not two for each join
+__device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) { // an exponential for each run, not two for each join
     Max<Acc> most[RUNS_OF_BOX];
     Sum_of_lane sums[RUNS_OF_BOX];
 #pragma unroll
@@ -143,14 +203,13 @@ __device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) 
     join_lanes_of_rows(most);
 #pragma unroll
     for (int i = 0; i < RUNS_OF_BOX; i++) {
-        Acc before = parts[i].most;
-        parts[i].most = most[i].at;
-        sums[i] = {parts[i].sum * exponential_below(before - parts[i].shift())};
+        Logsumexp<Acc> joined = {most[i % STATES_OF_BOX].at, 0};
+        sums[i] = {parts[i].sum * exponential_below(parts[i].most - joined.shift())};
     }
     join_lanes_of_rows(sums);
 #pragma unroll
-    for (int i = 0; i < RUNS_OF_BOX; i++)
-        parts[i].sum = sums[i].at;
+    for (int i = 0; i < STATES_OF_BOX; i++)
+        parts[i] = {most[i].at, sums[i].at};
 }
 
 template <class State> __device__ inline State state_of_part(const State &part) {
@@ -168,23 +227,72 @@ __device__ inline void store_kept_parts(const gemmepi__epilogue_params &p, const
         join_lanes_of_rows(kept.parts);
         Part_of<Reduction> mine = kept.parts[0]; // each lane stores one
 #pragma unroll
-        for (int i = 1; i < RUNS_OF_BOX; i++)
+        for (int i = 1; i < STATES_OF_BOX; i++)
             if (lane_of_row() == i)
                 mine = kept.parts[i];
         if (row < (int)p.m && column < (int)p.n)
-            ((State_of<Acc, Reduction> *)to.data)[item * to.stride + row * to.ld + column / 32] = state_of_part(mine);
+            ((State_of<Acc, Reduction> *)to.data)[item * to.stride + row * to.ld + column / GEMMEPI_STATE_COLUMNS] = state_of_part(mine);
     }
 }
 
 // Until the box of 16 rows and as many groups of 32 columns has ended: row and column are its first.
 __device__ inline void store_kept_states(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, int row,
                                          int column, int groups) {
-    int group = lane_of_row() / 2;
+    int first = lane_of_row() / 2 * GEMMEPI_STATE_COLUMNS;
     row += lane_of_row() % 2 * 8 + row_of_lane();
-    column = group < groups ? column + group * 32 : (int)p.n;
+    column = first < groups * 32 ? column + first : (int)p.n;
 #define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \
     store_kept_parts<place_, reduction::reduction_>(p, state, item, row, column, state.kept_parts.name);
     FORMULA_OUTPUTS(INSIDE_STORE_KEPT)
+}
+
+// >>random numbers: a run's beforehand, as lanes share them
+
+// A counter's four words are for two pairs side by side, which two lanes have; of every two counters each lane computes one.
+constexpr bool SHARES_RANDOM = SPREAD && WHOLE && !FORMULA_EXCHANGED;
+__device__ inline void draw_shared(I64 seed, I64 i, GEMMEPI_INDEX column, const Run_of_formula &at, float (&x)[RUN]) {
+    bool is_second = (column & 2) != 0;
+#pragma unroll
+    for (int first = 0; first < RUN; first += 4) {
+        Random_words words = random_words(seed, i, column + place(first) + (is_second ? place(2) : 0), at.row, at.item);
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            u32 kept = is_second ? words.at[2 + j] : words.at[j], given = is_second ? words.at[j] : words.at[2 + j];
+            u32 got = __shfl_xor_sync(0xffffffff, given, 1);
+            x[first + j] = random_number(is_second ? got : kept);
+            x[first + 2 + j] = random_number(is_second ? kept : got);
+        }
+    }
+}
+__device__ inline void draw_apart(I64 seed, I64 i, GEMMEPI_INDEX column, const Run_of_formula &at, float (&x)[RUN]) {
+#pragma unroll
+    for (int j = 0; j < RUN; j++) {
+        GEMMEPI_INDEX of_x = column + place(j);
+        x[j] = FORMULA_EXCHANGED ? formula_uniform(seed, i, at.row, of_x, at.item) : formula_uniform(seed, i, of_x, at.row, at.item);
+    }
+}
+#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];
+struct Drawn_runs {
+    FORMULA_UNIFORMS(INSIDE_DRAWN)
+};
+// Of all members.
+template <int Members>
+__device__ inline void draw_run(const gemmepi__epilogue_params &p, I64 seed, I64 i, const Run_of_formula &at,
+                                float (&x)[Members][RUN]) {
+#pragma unroll
+    for (int member = 0; member < Members; member++) {
+        GEMMEPI_INDEX column = (GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p, at.column, member);
+        if (SHARES_RANDOM)
+            draw_shared(seed, i, column, at, x[member]);
+        else
+            draw_apart(seed, i, column, at, x[member]);
+    }
+}
+#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);
+// `in` has what is the same for all elements.
+__device__ inline void draw(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Formula_in &in, Drawn_runs &drawn) {
+    (void)p, (void)at, (void)in, (void)drawn;
+    FORMULA_UNIFORMS(INSIDE_DRAW)
 }
 
 // >>a run
@@ -219,11 +327,16 @@ struct Output_runs {
 #define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \
     for (int member = 0; member < members; member++)                            \
         outputs.name[member][i] = out.name[member];
+#define INSIDE_TAKE_DRAWN(name, members, seed, number) \
+    for (int member = 0; member < members; member++)  \
+        in.name[member] = drawn.name[member][i];
 __device__ inline void compute_element(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
-                                       const Operand_runs &runs, int i, Acc (&v)[HALVES][RUN], Output_runs &outputs) {
+                                       const Operand_runs &runs, const Drawn_runs &drawn, int i, Acc (&v)[HALVES][RUN],
+                                       Output_runs &outputs) {
     Formula_in in;
     Formula_out out;
     FORMULA_INPUTS(INSIDE_TAKE)
+    FORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)
 #if FORMULA_VALUE
     for (int member = 0; member < FORMULA_VALUE; member++)
         in.v[member] = v[member][i];
@@ -261,18 +374,23 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 // v: what the product left, with its factors and C.
 #define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)             \
-        load_operand<place_, kind::kind_, members, type>(p, state, of, saved, at, member, runs.name[member]);
+        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, at, member, state.held.name, runs.name[member]);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     finish_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name, state.kept_parts.name);
 __device__ inline void apply_formula(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                      const Saved &saved, const Run_of_formula &at, Acc (&v)[HALVES][RUN]) {
     Operand_runs runs;
     Output_runs outputs;
-    (void)runs, (void)outputs; // there may be none
+    Drawn_runs drawn;
+    Formula_in in;
+    constexpr int i = 0; // of any element, what is the same for all
+    (void)runs, (void)outputs, (void)in, (void)i; // there may be none
     FORMULA_INPUTS(INSIDE_LOAD)
+    FORMULA_INPUTS(INSIDE_TAKE)
+    draw(p, at, in, drawn);
 #pragma unroll
     for (int i = 0; i < RUN; i++)
-        compute_element(p, state, at, runs, i, v, outputs);
+        compute_element(p, state, at, runs, drawn, i, v, outputs);
     FORMULA_OUTPUTS(INSIDE_STORE)
 }
 #endif

@@ -33,7 +33,11 @@
 #endif
 #ifndef GEMMEPI_FORMULA
 #define GEMMEPI_FORMULA 0 // 1: the prologue has a formula, for epilogue_inside.cuh
-#define GEMMEPI_FORMULA_ROLLS 0 // 1: it takes so many registers that the kernel for Hopper has one copy of it
+#define GEMMEPI_FORMULA_ROLLS 0 // the kernel for Hopper has one copy of it for all columns: 1, or for all of a tile: 2
+#define GEMMEPI_FORMULA_LACKS 0 // 1: no registers are left for anything ahead
+#endif
+#ifndef GEMMEPI_HOLDS
+#define GEMMEPI_HOLDS 0 // 1: the kernel loads a formula's operands that do not change along columns ahead, and keeps them in registers
 #endif
 #ifndef GEMMEPI_HALF_GROUP
 #define GEMMEPI_HALF_GROUP 0 // more: halves are of groups of columns, of either half so many; only sm90/ has such
@@ -123,6 +127,27 @@ typedef gemmepi__kernel_matrix Beside;
 #include "formula_kinds.cuh"
 #include "formula_reduce.cuh"
 
+// What an operand's elements become: whole numbers stay such.
+template <class Type> __device__ inline auto taken() {
+    if constexpr (SAME<Type, I32> || SAME<Type, I64>)
+        return Type();
+    else
+        return Acc();
+}
+template <class Type> using Taken = decltype(taken<Type>());
+
+// Operands that do not change along columns, of a row: for four rows no more than 12 registers, else each run loads them.
+template <class Type, int Kind> struct Held {};
+template <class Type> struct Held<Type, kind::SCALAR> { Taken<Type> at; };
+template <class Type> struct Held<Type, kind::PER_ROW> { Taken<Type> at; };
+#define HELD_OPERAND(place_, name, kind_, members, type, periods) Held<type, kind::kind_> name;
+#define HELD_WORDS(place_, name, kind_, members, type, periods) \
+    +(int)sizeof(Taken<type>) / 4 * (kind::kind_ == kind::SCALAR ? 1 : kind::kind_ == kind::PER_ROW ? 4 : 0)
+constexpr bool HOLDS = GEMMEPI_HOLDS && 0 FORMULA_INPUTS(HELD_WORDS) <= 12;
+struct Held_operands {
+    FORMULA_INPUTS(HELD_OPERAND)
+};
+
 // What a lane keeps of a formula's reductions, of each run of a box of 16 rows and 64 columns at most, until all its lanes are joined.
 constexpr int RUNS_OF_BOX = 4;
 struct Sum_of_lane {
@@ -152,6 +177,7 @@ struct Kept_outputs {
 struct Epilogue_state {
 #if GEMMEPI_FORMULA
     Kept_outputs kept_parts;
+    Held_operands held; // HOLDS: of the run at hand
 #endif
 #if GEMMEPI_EXTRAS || GEMMEPI_FORMULA // a member that nobody reads gives some kernels other registers
     const Beside *beside;

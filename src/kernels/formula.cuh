@@ -27,13 +27,34 @@ template <> __device__ inline float formula_max(float x, float y) {
 }
 #endif
 
-// Philox4x32-10: the word column % 4 of counter (column / 4, row, item, i) under the seed, its upper 24 bits as a number in [0, 1).
-// Extents are below 2^32. Four columns from a multiple of 4 on share all but the last lines, where a compiler sees that they are.
-__device__ inline float formula_uniform(I64 seed, I64 i, I64 column, I64 row, I64 item) {
+// What compares with an index, which is no limit of its type, as x does: a comparison of 64 bits takes two of 32.
+template <class Index> __device__ inline Index formula_index(I64 x) {
+    if constexpr (sizeof(Index) == 8)
+        return x;
+    else
+        return x < -2147483647 ? -2147483647 - 1 : x > 2147483647 ? 2147483647 : (int)x;
+}
+
+// As the compiler has it the upper word costs an addition of zero.
+__device__ inline u64 product_of_words(u32 x, u32 y) {
+#ifdef __CUDA_ARCH__
+    u64 z;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(z) : "r"(x), "r"(y));
+    return z;
+#else
+    return (u64)x * y;
+#endif
+}
+
+// Philox4x32-10: the four words of counter (column / 4, row, item, i) under the seed. Extents are below 2^32.
+struct Random_words {
+    u32 at[4];
+};
+__device__ inline Random_words random_words(I64 seed, I64 i, I64 column, I64 row, I64 item) {
     u32 a = (u32)column >> 2, b = (u32)row, c = (u32)item, d = (u32)i, key = (u32)seed, next_key = (u32)(seed >> 32);
 #pragma unroll
     for (int round = 0; round < 10; round++) {
-        u64 first = (u64)0xd2511f53 * a, second = (u64)0xcd9e8d57 * c;
+        u64 first = product_of_words(0xd2511f53, a), second = product_of_words(0xcd9e8d57, c);
         a = (u32)(second >> 32) ^ b ^ key;
         c = (u32)(first >> 32) ^ d ^ next_key;
         b = (u32)second;
@@ -41,6 +62,15 @@ __device__ inline float formula_uniform(I64 seed, I64 i, I64 column, I64 row, I6
         key += 0x9e3779b9;
         next_key += 0xbb67ae85;
     }
-    u32 which = (u32)column & 3, word = which < 2 ? which == 0 ? a : b : which == 2 ? c : d;
+    return {{a, b, c, d}};
+}
+// A word's upper 24 bits as a number in [0, 1).
+__device__ inline float random_number(u32 word) {
     return (float)(word >> 8) * 5.9604644775390625e-08f;
+}
+// Word column % 4. Four columns from a multiple of 4 on share all but the last lines, where a compiler sees that they are.
+__device__ inline float formula_uniform(I64 seed, I64 i, I64 column, I64 row, I64 item) {
+    Random_words words = random_words(seed, i, column, row, item);
+    u32 which = (u32)column & 3;
+    return random_number(which < 2 ? which == 0 ? words.at[0] : words.at[1] : which == 2 ? words.at[2] : words.at[3]);
 }

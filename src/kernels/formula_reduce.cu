@@ -6,8 +6,21 @@
 
 constexpr int THREADS = 256;
 
-// Of the threads of a result the first has all. They are `apart`: side by side where their states are.
-template <class S> __device__ inline void join_threads(S &state, u32 lane, u32 lanes, u32 apart) {
+// Of the threads of a result the first has all: of those side by side, where their states are,
+template <class S> __device__ inline void join_side_by_side(S &state, u32 lane, u32 lanes) {
+    __shared__ S warps[THREADS / 32];
+    join_lanes(state, lanes < 32 ? lanes : 32);
+    if (lanes <= 32)
+        return;
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = state;
+    __syncthreads();
+    if (lane == 0)
+        for (u32 i = 1; i < lanes / 32; i++)
+            state.join(warps[threadIdx.x / 32 + i]);
+}
+// and `apart`.
+template <class S> __device__ inline void join_apart(S &state, u32 lane, u32 lanes, u32 apart) {
     __shared__ S shared[THREADS];
     shared[threadIdx.x] = state;
     for (u32 half = lanes / 2; half > 0; half /= 2) {
@@ -46,7 +59,10 @@ __device__ inline void finish_reduction(const gemmepi__formula_reduction &p) {
 #pragma unroll 4
         for (long long line = lane; line < p.lines; line += p.lanes)
             state.join(states[line * p.line_step]);
-    join_threads(state, lane, p.lanes, p.is_along_lines ? 1 : results);
+    if (p.is_along_lines)
+        join_side_by_side(state, lane, p.lanes);
+    else
+        join_apart(state, lane, p.lanes, results);
     if (lane == 0 && group < p.groups)
         store_reduction<S, Type, Accumulates, Is_scaled, Has_amax>(p, group * p.out_stride + at * p.out_step, state);
 }

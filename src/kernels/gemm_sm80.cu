@@ -397,6 +397,7 @@ __device__ inline void finish(const gemmepi__sm80_params &params, long long item
             if (KEEPS_MASK)
                 store_kept_masks(p, state, item, row + i * 16, box_column, BOX_GROUPS);
 #if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
+            static_assert(BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
             store_kept_states(p, state, item, row + i * 16, box_column, BOX_GROUPS);
 #endif
             if (STAGED) {

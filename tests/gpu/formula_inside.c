@@ -108,6 +108,15 @@ static const formula_case cases[] = {
     {"x = left(v, 128); y = right(v, 128); d = pair(x * c - y * s, y * c + x * s, 128)",
      "c:full:half s:full:half", GEMMEPI_E4M3, 1e-5},
     {"d = silu(v + bias) * up", "bias:column up:full", GEMMEPI_E4M3, 1e-3},
+    {"d = uniform(seed, 1) < 0.5 ? v * uniform(seed, 2) : v + uniform(seed, 3)", "seed:scalar:i64", GEMMEPI_BF16,
+     1e-6},
+    {"d = left(v) * left(uniform(seed, 2)) + right(v) * (right(uniform(seed, 2)) - 0.5)", "seed:scalar:i64",
+     GEMMEPI_F32, 1e-5},
+    {"d = left(v, 64) * left(uniform(seed, i), 64) - right(v, 64) * right(uniform(seed, i), 64)",
+     "seed:scalar:i64 i:scalar:i32", GEMMEPI_BF16, 1e-5},
+    {"x = left(v, 64); y = right(v, 64); d = pair(x * c - y * s, y * c + x * s, 64)",
+     "c:full:half:repeats s:full:half:repeats:f32", GEMMEPI_BF16, 1e-5},
+    {"d = v * r + c + t", "r:row:f32:repeats c:column:repeats t:full:repeats", GEMMEPI_BF16, 1e-5},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };
@@ -222,15 +231,18 @@ static void make_operands(world *w) {
                      : has_word(at, ":i64")  ? GEMMEPI_I64
                                              : GEMMEPI_BF16;
         t->o.output = has_word(at, ":out");
+        t->o.row_period = has_word(at, ":repeats") && t->o.kind != GEMMEPI_PER_COLUMN ? 5 : 0;
+        t->o.column_period = has_word(at, ":repeats") && t->o.kind != GEMMEPI_PER_ROW ? 32 : 0;
         n = t->o.width == GEMMEPI_WIDTH_HALF     ? w->n / 2
             : t->o.width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->n
                                                  : w->n;
         if (t->o.kind == GEMMEPI_NUMBER)
             t->o.dtype = GEMMEPI_DTYPE_DEFAULT;
         else
-            make_table(w, t, t->o.kind == GEMMEPI_FULL ? w->m : 1,
+            make_table(w, t, t->o.kind != GEMMEPI_FULL ? 1 : t->o.row_period ? t->o.row_period : w->m,
                        t->o.kind == GEMMEPI_SCALAR    ? 1
-                       : t->o.kind == GEMMEPI_PER_ROW ? w->m
+                       : t->o.kind == GEMMEPI_PER_ROW ? t->o.row_period ? t->o.row_period : w->m
+                       : t->o.column_period           ? t->o.column_period
                                                       : n);
     }
 }

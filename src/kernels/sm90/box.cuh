@@ -17,6 +17,12 @@ struct Next_box {
 struct Sums_of_box {
     float at[HALVES_IN][BOX_COLUMNS / 8][4];
 };
+// Of a formula's operands, of the two rows of a strip that a lane has.
+struct Held_of_strip {
+#if GEMMEPI_FORMULA
+    Held_operands at[2];
+#endif
+};
 struct Box {
     const Tile &tile;
     int row, strip, group; // the warp's first row, of the strip of its rows that masks count; the first of its groups
@@ -24,6 +30,7 @@ struct Box {
     const Masks &masks;
     const Sums_of_box &sums;
     Next_box next;
+    const Held_of_strip &held;
 };
 
 // What a warp carries from one box to the next.
@@ -42,10 +49,10 @@ __device__ inline Sums_of_box sums_of_box(const float (&sums)[TILE_N / 2], int g
     return box;
 }
 // The next box is the first: one copy of the epilogue is enough for all of them.
-__device__ inline void drop_first_box(float (&sums)[TILE_N / 2]) {
+template <int N> __device__ inline void drop_first_box(float (&sums)[N]) {
     constexpr int of_box = SIDE_BY_SIDE ? BOX_COLUMNS : BOX_COLUMNS / 2;
 #pragma unroll
-    for (int i = 0; i + of_box < TILE_N / 2; i++)
+    for (int i = 0; i + of_box < N; i++)
         sums[i] = sums[i + of_box];
 }
 
@@ -107,6 +114,9 @@ __device__ inline void finish_run(const gemmepi__sm90_params &params, const Fini
     for (int i = 0; i < INPUTS - INPUT_AUX; i++)
         state.loaded_residual[i] = input_at<HALVES_OUT>(finisher.buffers, INPUT_AUX, i, at.half, at.g);
     state.mask_place = at.half + 2 * at.g;
+#if GEMMEPI_FORMULA
+    state.held = box.held.at[at.half];
+#endif
     load_saved_run(params, finisher, box, at, saved);
     epilogue(p, state, box.columns[at.g], saved, box.tile.item, at.row, at.column, at.valid, v);
     if (!FINDS)
@@ -134,10 +144,17 @@ __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Fin
 
 // >>the whole box
 
+// What the epilogue reads of a box: by TMA, or to the cache.
+__device__ inline void ask_for_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group) {
+    ask_for_inputs(params, finisher.buffers, tile, row, group);
+#if GEMMEPI_FORMULA
+    prefetch_operands(params.epilogue, params.BESIDE, {tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, 0}, BOX_COLUMNS);
+#endif
+}
 __device__ inline void finish_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
                                   Box_sums &column_sums, Found_vectors &found) {
     if (box.next.exists)
-        ask_for_inputs(params, finisher.buffers, box.tile, box.next.row, box.next.group);
+        ask_for_box(params, finisher, box.tile, box.next.row, box.next.group);
     wait_for_inputs(finisher.buffers);
     if (OUTPUTS)
         begin_outputs();
@@ -146,6 +163,7 @@ __device__ inline void finish_box(const gemmepi__sm90_params &params, const Fini
         store_kept_masks(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP,
                          BOX_GROUPS);
 #if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
+    static_assert(BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
     store_kept_states(params.epilogue, finisher.state, box.tile.item, box.row, box.tile.n * TILE_COLUMNS + box.group * GROUP, BOX_GROUPS);
 #endif
     if (HAS_OUTPUTS)

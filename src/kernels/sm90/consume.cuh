@@ -11,7 +11,19 @@ struct Rows {
     int first; // the first strip's first row
     const Masks &masks;
     Of_columns (&columns)[BOX_GROUPS]; // of the next box
+    const Held_of_strip (&held)[STRIPS];
 };
+
+// row: the warp's first
+__device__ inline Held_of_strip hold_strip(const gemmepi__sm90_params &p, const Tile &tile, int row) {
+    Held_of_strip held;
+#if GEMMEPI_FORMULA
+#pragma unroll
+    for (int half = 0; half < (HOLDS ? 2 : 0); half++, row += 8)
+        held.at[half] = hold_operands(p.BESIDE, tile.item, row + row_of_lane(), row + row_of_lane() < end_of_rows(p, tile));
+#endif
+    return held;
+}
 
 // Boxes: columns after columns, of each the strips.
 __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgroup &mine, const Finisher &finisher,
@@ -33,12 +45,38 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
             Next_box next = {strip + 1 < STRIPS || i + BOX_GROUPS < GROUPS, rows.first + (strip + 1 < STRIPS ? strip + 1 : 0) * 64,
                              strip + 1 < STRIPS ? i : i + BOX_GROUPS};
             Found_vectors never;
-            finish_box(p, finisher, {tile, rows.first + strip * 64, strip, i, now, rows.masks, box, next}, column_sums, never);
+            finish_box(p, finisher, {tile, rows.first + strip * 64, strip, i, now, rows.masks, box, next, rows.held[strip]}, column_sums,
+                       never);
             if (ROLLS)
                 drop_first_box(sums[strip]);
         }
         if (HAS_BGRAD)
             leave_column_sums(shared, mine.which, mine.thread, i, column_sums);
+    }
+}
+
+// ROLLS_STRIPS: strips, and of each the boxes, by one copy of the instructions, which a box is then all that its cache must hold.
+__device__ inline void finish_strips(const gemmepi__sm90_params &p, const Finisher &finisher, const Rows &rows,
+                                     float (&sums)[STRIPS][TILE_N / 2]) {
+    constexpr int boxes = GROUPS / BOX_GROUPS;
+#pragma unroll 1
+    for (int i = 0; i < STRIPS * boxes; i++) {
+        int strip = i / boxes, group = i % boxes * BOX_GROUPS;
+        Of_columns now[BOX_GROUPS];
+        Held_of_strip held = rows.held[0];
+        Box_sums none;
+        Found_vectors never;
+        if (STRIPS > 1 && strip > 0)
+            held = rows.held[STRIPS - 1];
+        if (!AHEAD)
+            load_groups(p, rows.tile, group, rows.columns);
+        memcpy(now, rows.columns, sizeof now);
+        Next_box next = {i + 1 < STRIPS * boxes, rows.first + (i + 1) / boxes * 64, (i + 1) % boxes * BOX_GROUPS};
+        if (AHEAD && boxes > 1 && next.exists)
+            load_groups(p, rows.tile, next.group, rows.columns);
+        finish_box(p, finisher,
+                   {rows.tile, rows.first + strip * 64, strip, group, now, rows.masks, sums_of_box(sums[0], 0), next, held}, none, never);
+        drop_first_box(reinterpret_cast<float(&)[STRIPS * TILE_N / 2]>(sums));
     }
 }
 
@@ -56,7 +94,8 @@ __device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finis
             bool is_end = i + BOX_GROUPS == GROUPS;
             load_groups(p, rows.tile, i, now);
             Next_box next = {strip + 1 < STRIPS || !is_end, is_end ? row + 64 : row, is_end ? 0 : i + BOX_GROUPS};
-            finish_box(p, finisher, {rows.tile, row, strip, i, now, rows.masks, sums_of_box(sums[strip], i), next}, none, found);
+            finish_box(p, finisher, {rows.tile, row, strip, i, now, rows.masks, sums_of_box(sums[strip], i), next, rows.held[strip]}, none,
+                       found);
             if ((i + BOX_GROUPS) % VECTOR_GROUPS == 0)
                 store_vectors(p, finisher, rows.tile, row, i + BOX_GROUPS - VECTOR_GROUPS, found);
         }
@@ -74,6 +113,7 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
     int blocks = GROUPED_K ? 0 : blocks_of_k(p, work.rank), first_strip = PING_PONG ? 0 : (int)which * STRIPS;
     Warpgroup mine = {which, thread, tiles, first_strip, blocks, Pipeline::of_reader(shared, HAS_SCALES ? thread % 32 : thread, work.rank)};
     Epilogue_state state;
+    Magnitude largest_d = 0, largest_aux = 0; // of all tiles
     Buffers buffers = buffers_of(shared);
     const Finisher finisher = {state, buffers};
 
@@ -96,9 +136,13 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
         int row = first_row(tile) + first_strip * 64 + (int)(thread / 32) * 16;
         Masks masks;
         if (PARTS == 1) {
-            ask_for_inputs(p, buffers, tile, row, 0);
+            ask_for_box(p, finisher, tile, row, 0);
             masks = load_masks(p, tile, row);
         }
+        Held_of_strip held[STRIPS];
+#pragma unroll
+        for (int strip = 0; strip < STRIPS; strip++)
+            held[strip] = hold_strip(p, tile, row + strip * 64);
         if (AHEAD)
             load_groups(p, tile, 0, columns); // before the sums, so that the epilogue need not wait
         if (PROMOTES) // so that scales are there when the sums are: nobody else multiplies while it waits for them
@@ -111,12 +155,19 @@ __device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shar
             multiply_by_factors(p, tile, row + strip * 64, sums[strip]);
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
+        else if constexpr (ROLLS_STRIPS)
+            finish_strips(p, finisher, {tile, row, masks, columns, held}, sums);
         else if constexpr (FINDS)
-            finish_vectors(p, finisher, {tile, row, masks, columns}, sums);
+            finish_vectors(p, finisher, {tile, row, masks, columns, held}, sums);
         else
-            finish_boxes(p, mine, finisher, {tile, row, masks, columns}, sums);
-        end_epilogue(p.epilogue, state);
+            finish_boxes(p, mine, finisher, {tile, row, masks, columns, held}, sums);
+        if (AMAX_D && state.largest_d > largest_d)
+            largest_d = state.largest_d;
+        if (AMAX_AUX && state.largest_aux > largest_aux)
+            largest_aux = state.largest_aux;
     }
+    state.largest_d = largest_d, state.largest_aux = largest_aux;
+    end_epilogue(p.epilogue, state); // once: a look at memory takes long
     if (HAS_OUTPUTS) // shared memory stays until all of it is read
         wait_for_stores<0>();
 }

@@ -2,6 +2,9 @@
 #pragma once
 
 #define GEMMEPI_SPREAD 1 // the epilogue finds sums as wgmma leaves them
+#if !(GEMMEPI_PARTS > 1)
+#define GEMMEPI_HOLDS 1 // of all rows that a thread has
+#endif
 #include "epilogue.cuh"
 #include "groups.cuh"
 
@@ -109,7 +112,7 @@ constexpr int OUTPUTS = OUTPUT_D + (STAGES_AUX ? HALVES_IN : 0);
 // >>how the epilogue goes
 
 // What is the same for all rows is loaded a box ahead, where registers are left for it.
-constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_ROLLS &&
+constexpr bool AHEAD = !FINDS && PARTS == 1 && STRIPS * TILE_N <= 256 && GEMMEPI_APPLIED && !GEMMEPI_FORMULA_LACKS &&
                        !(GATED && (WRITES_AUX || (BACKWARD && STRIPS == 1)));
 // One copy of the instructions for all columns, where there are many of them, as of some formulas; and where ptxas would lack a register
 // without: before CUDA 13 for a gate of MISH with AUX of 32 bits, from 13.0 on for the gradient of ELU; for ELU and gates made anew
@@ -120,6 +123,8 @@ constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS
                                  : GEMMEPI_FORMULA_ROLLS || (HAS_BIAS && (ACTIVATION == ELU || (GATED && UPSTREAM))) || (GROUPED && WRITES_AUX && BOX_GROUPS == 1) ||
                                        BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && (GEMMEPI_COPIED || ACTIVATION == SIGMOID)));
+// One copy for all strips, too, where sums lie box by box.
+constexpr bool ROLLS_STRIPS = GEMMEPI_FORMULA_ROLLS > 1 && PARTS == 1 && !FINDS && !HAS_BGRAD && (HALVES_IN == 1 || SIDE_BY_SIDE);
 static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !HAS_BGRAD && HALVES_OUT == 1), "a tile has whole vectors, of one half");
 // BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;

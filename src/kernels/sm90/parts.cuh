@@ -93,7 +93,7 @@ __device__ inline void finish_received(const gemmepi__sm90_params &p, const Fini
         add_received(shared, nth, sums);
         Box_sums none;
         Found_vectors never;
-        finish_box(p, finisher, {tile, row, 0, group, columns, masks, sums, {false, 0, 0}}, none, never);
+        finish_box(p, finisher, {tile, row, 0, group, columns, masks, sums, {false, 0, 0}, {}}, none, never);
     }
 }
 

@@ -102,6 +102,8 @@ static int gemmepi__sm80_shape_takes(const gemmepi__problem *problem, const gemm
         unit = gemmepi__copy_unit(problem, GEMMEPI__B);
     if (shape->tile_n / halves / shape->warps_n % 32)
         return 0; /* a warp's runs are of 32 columns, of both halves */
+    if (!gemmepi__has_whole_states(problem, shape->tile_n / halves / shape->warps_n))
+        return 0;
     if (halves > 1 && !problem->views[GEMMEPI__B].transposed && shape->tile_n / halves % 64)
         return 0; /* lines of 64 along n are of one half */
     if (!(shape->kinds & gemmepi__sm80_kind(problem)))

@@ -46,6 +46,10 @@ static int gemmepi__must_have_aux(const gemmepi__formula *f) {
     return gemmepi__wants_aux(f) && gemmepi__members_of_v(f) == 1;
 }
 
+static int gemmepi__has_small_indices(const gemmepi__problem *problem) {
+    return problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX && problem->batch <= INT_MAX;
+}
+
 /* Halves of groups, of which a kernel's tiles are made: columns of either half, 0 where halves are of the whole. */
 static int64_t gemmepi__half_group_of(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
@@ -57,7 +61,7 @@ static int64_t gemmepi__half_group_of(const gemmepi__problem *problem) {
 static int gemmepi__fits_slot(const gemmepi__problem *problem, int i, int operand, int members) {
     const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
     const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
-    return o->used && !o->output && o->members == members && !place->scale &&
+    return o->used && !o->output && o->members == members && !place->scale && !o->periods &&
            o->kind == (operand == GEMMEPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
            gemmepi__side_types(problem, operand) >> o->dtype & 1;
 }
@@ -87,8 +91,11 @@ static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
     return slots;
 }
 
-/* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. */
-#define GEMMEPI__STATE_COLUMNS 32
+/* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. They are
+   those of a box of every kernel. */
+static int gemmepi__state_columns(const gemmepi__problem *problem) {
+    return problem->views[GEMMEPI__D].bits == 32 || problem->formula->placed.formula->has_halves ? 32 : 64;
+}
 
 static int gemmepi__reduces_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
@@ -97,6 +104,19 @@ static int gemmepi__reduces_inside(const gemmepi__problem *problem) {
         if (gemmepi__is_reduced(&f->operands[i]))
             return 1;
     return 0;
+}
+
+/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. */
+static int gemmepi__repeats_inside(const gemmepi__problem *problem, int i) {
+    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+    int64_t units = problem->n / gemmepi__members_of_v(problem->formula->placed.formula);
+    if (!o->periods)
+        return 1;
+    if (!gemmepi__has_small_indices(problem) || place->row_period > INT_MAX || place->column_period > INT_MAX)
+        return 0;
+    return place->column_period % 32 == 0 &&
+           (!place->column_period || o->members == 1 || gemmepi__half_group_of(problem) || units % 32 == 0);
 }
 
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
@@ -109,8 +129,8 @@ static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *proble
         return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D lies";
     if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
         return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
-    if (place->row_period || place->column_period)
-        return "tables that repeat are read by the pass";
+    if (!gemmepi__repeats_inside(problem, i))
+        return "a table that repeats after so many columns, or in so many, is read by the pass";
     return NULL;
 }
 
@@ -139,23 +159,34 @@ static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
     return reason;
 }
 
-/* Cycles of a warpgroup for an element in each of its threads, roughly: of the operations, and of operands that come from memory. */
+/* Cycles of a node of the formula, of a warpgroup for an element in each of its threads, roughly. */
+static double gemmepi__node_cycles(const gemmepi__formula *f, const gemmepi__node *node) {
+    if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
+        return gemmepi__activations[node->place].cycles;
+    if (gemmepi__divides_by_number(f, node))
+        return gemmepi__operation_of(GEMMEPI__OP_MUL)->cycles;
+    return node->op >= GEMMEPI__LEAVES ? gemmepi__operation_of(node->op)->cycles : 0;
+}
+
+/* Whether an operand is a matrix that comes straight from memory. */
+static int gemmepi__is_direct(const gemmepi__problem *problem, const gemmepi__slots *slots, int i) {
+    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    return o->used && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual;
+}
+
+/* Likewise of the formula: of the operations, and of operands that come from memory. */
 static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
     double cycles = 0;
     int i;
     for (i = 0; i < f->node_count; i++)
-        if (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
-            cycles += gemmepi__activations[f->nodes[i].place].cycles;
-        else if (f->nodes[i].op >= GEMMEPI__LEAVES)
-            cycles += gemmepi__operation_of(f->nodes[i].op)->cycles;
+        cycles += gemmepi__node_cycles(f, &f->nodes[i]);
     for (i = 0; i < f->operand_count; i++)
         if (gemmepi__is_reduced(
                 &f->operands[i])) /* fewer than they take: on an H100 wide tiles gain more, 1.07 for 1.41 */
             cycles += gemmepi__op_of(&f->operands[i]) == GEMMEPI__REDUCE_LOGSUMEXP ? 2 : 1;
-        else if (f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
-                 i != slots.residual)
+        else if (gemmepi__is_direct(problem, &slots, i))
             cycles += 20 * f->operands[i].members;
     return cycles;
 }
@@ -206,23 +237,44 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
 
 /* >>text */
 
-/* Measured on an H100: sin in all boxes' instructions takes twice the time. */
-#define GEMMEPI__UNROLLED_CYCLES 40
+/* Instructions for an element, about: as many as cycles, but of exact activations twice as many. */
+static double gemmepi__inside_instructions(const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    double count = 0;
+    int i;
+    for (i = 0; i < f->node_count; i++)
+        count += gemmepi__node_cycles(f, &f->nodes[i]) *
+                 (!f->is_short && (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
+                      ? 2
+                      : 1);
+    return count;
+}
 
-/* Whether the kernel for Hopper has the formula's instructions once, not once for each box of columns: so many would not stay in its cache,
-   or ptxas would lack registers, of long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a
-   residual, or a bias and such a matrix. */
-static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
+/* A thread of the kernel for Hopper has 128 elements of a tile, 64 in the boxes of the same columns, 32 in a box, and an H100's cache of
+   instructions some 2,000: of those beyond it a warp issues one in two to three cycles. So many an element leave room for the sums. */
+#define GEMMEPI__UNROLLED_INSTRUCTIONS 14
+#define GEMMEPI__ROLLED_INSTRUCTIONS   30
+
+/* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
+   beside a residual, or a bias and such a matrix. */
+static int gemmepi__lacks_registers_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
     int wide = gemmepi__wants_aux(f) && !gemmepi__must_have_aux(f) && problem->views[GEMMEPI__D].bits == 32;
     int i, direct = 0;
     for (i = 0; i < f->operand_count; i++)
-        direct += f->operands[i].used && f->operands[i].kind == GEMMEPI_FULL && i != slots.aux &&
-                  i != slots.residual;
-    return gemmepi__inside_cycles(problem) > GEMMEPI__UNROLLED_CYCLES || f->node_count > 24 || direct > 1 ||
-           (direct && f->operand_count > 3) ||
-           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
+        direct += gemmepi__is_direct(problem, &slots, i);
+    return f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0)));
+}
+
+/* Whether the kernel for Hopper has the formula's instructions once, not once for each box: 1 of columns, 2 of columns and rows. Reductions
+   beside D take registers. */
+static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
+    double instructions = gemmepi__inside_instructions(problem);
+    if (instructions > GEMMEPI__ROLLED_INSTRUCTIONS)
+        return 2;
+    return instructions > GEMMEPI__UNROLLED_INSTRUCTIONS || gemmepi__lacks_registers_inside(problem) ||
            (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
@@ -239,10 +291,12 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
                     slots.bias, slots.aux);
     gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n",
                     slots.residual, scaled);
-    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_INSIDE_REDUCES %d\n",
-                    gemmepi__rolls_inside(problem), gemmepi__reduces_inside(problem));
-    gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n",
-                    gemmepi__half_columns(problem) % GEMMEPI__STATE_COLUMNS == 0);
+    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
+                    gemmepi__rolls_inside(problem), gemmepi__lacks_registers_inside(problem));
+    gemmepi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gemmepi__reduces_inside(problem));
+    gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
+                    gemmepi__half_columns(problem) % gemmepi__state_columns(problem) == 0,
+                    gemmepi__state_columns(problem));
     if (gemmepi__reads_depth(f))
         gemmepi__append(text, "#define GEMMEPI_IN_DEPTH %d\n", (int)f->operand_count);
     if (gemmepi__half_group_of(problem))
@@ -254,12 +308,12 @@ static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__p
 static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     const gemmepi__dtype_row *d = gemmepi__dtype((gemmepi_dtype)f->d);
-    int is_small = problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX &&
-                   problem->batch <= INT_MAX;
     gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
-                    gemmepi__dtype((gemmepi_dtype)f->accumulator)->name, is_small ? "int" : "long long");
+                    gemmepi__dtype((gemmepi_dtype)f->accumulator)->name,
+                    gemmepi__has_small_indices(problem) ? "int" : "long long");
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
                           "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
+                          "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
                           "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
     gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
     gemmepi__emit_formula(text, f);
@@ -294,7 +348,7 @@ static gemmepi_status gemmepi__get_kernel_inside(gemmepi_context *context, const
 /* >>operands */
 
 static int64_t gemmepi__states_of_row(const gemmepi__problem *inside) {
-    return gemmepi__divide_up(gemmepi__half_columns(inside), GEMMEPI__STATE_COLUMNS);
+    return gemmepi__divide_up(gemmepi__half_columns(inside), gemmepi__state_columns(inside));
 }
 
 /* All but pointers and numbers. */
@@ -305,6 +359,8 @@ static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formu
         if (placed->formula->operands[i].kind == GEMMEPI_FULL)
             places[i].ld = placed->operands[i].ld;
         places[i].stride = placed->operands[i].batch_stride;
+        places[i].row_period = placed->operands[i].row_period;
+        places[i].column_period = placed->operands[i].column_period;
         if (!gemmepi__is_reduced(&placed->formula->operands[i]))
             continue;
         places[i].ld = gemmepi__states_of_row(problem);
@@ -346,6 +402,16 @@ static int gemmepi__leaves_states(const gemmepi__problem *problem) {
 #else
     (void)problem;
     return 0;
+#endif
+}
+
+/* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
+static int gemmepi__has_whole_states(const gemmepi__problem *problem, int columns) {
+#ifndef GEMMEPI_NO_FORMULA
+    return !gemmepi__leaves_states(problem) || columns % gemmepi__state_columns(problem) == 0;
+#else
+    (void)problem, (void)columns;
+    return 1;
 #endif
 }
 
