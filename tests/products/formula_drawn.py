@@ -680,7 +680,8 @@ def try_all(what, options, count, attempt):
         if wrong or options.verbose:
             print("%s %s #%d of seed %d: %s%s" % ("     wrong:" if wrong else "    ", what, index, options.seed, drawn,
                                                   "\n     " + wrong if wrong else ""), flush=True)
-    print("     %s: %d right, %d wrong" % (what, tried - failures, failures))
+    if failures or options.verbose:
+        print("     %s: %d right, %d wrong" % (what, tried - failures, failures))
     return failures
 
 
@@ -719,7 +720,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_mirrors(folder)
         library = Library(folder, options.host or os.environ.get("GEMMEPI_TEST_DEVICE") == "host")
-        print("on %s" % ("the host" if library.on_host else "a GPU"))
+        print("on %s:" % ("the host" if library.on_host else "a GPU"))
         wrong = try_all("formulas", options, options.count, lambda index: try_product(library, options, index))
         good = [verdict("formulas_drawn_at_random_are_within_the_bounds_of_an_interpreter", not wrong)]
         wrong = try_all("gradients", options, options.gradients, lambda index: try_gradient(library, options, index, tally))
