@@ -23214,8 +23214,7 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
  lower than the others. */
-static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__sm90_shape *shape, int64_t rows) {
+static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__sm90_shape *shape, int64_t rows) {
   int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
   int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
   while ((high + 1) * height * (high + 1) * height <= area)
@@ -23391,7 +23390,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
   params->tiles = (unsigned)tiles;
   params->cluster_rows = (unsigned)rows;
   params->cluster_columns = (unsigned)columns;
-  params->band = gemmepi__sm90_band(context, problem, shape, rows);
+  params->band = gemmepi__sm90_band(context, shape, rows);
   params->k = (int)problem->k;
   params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
   params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
@@ -28431,7 +28430,8 @@ static int gemmepi__band_of_columns(const gemmepi_context *context, const gemmep
   while ((wide + 1) * width * (wide + 1) * width <= 4 * area)
     wide++;
   bands = (columns + wide / 2) / wide;
-  return (int)gemmepi__round_up(gemmepi__divide_up(columns, bands ? bands : 1), 2);
+  wide = gemmepi__divide_up(columns, bands ? bands : 1);
+  return (int)(wide + wide % 2);
 }
 
 /* Of groups of rows each tile of clusters is listed: where blocks of a cluster lie one above the other, those of a group's last few rows lie

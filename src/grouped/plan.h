@@ -200,7 +200,8 @@ static int gemmepi__band_of_columns(const gemmepi_context *context, const gemmep
     while ((wide + 1) * width * (wide + 1) * width <= 4 * area)
         wide++;
     bands = (columns + wide / 2) / wide;
-    return (int)gemmepi__round_up(gemmepi__divide_up(columns, bands ? bands : 1), 2);
+    wide = gemmepi__divide_up(columns, bands ? bands : 1);
+    return (int)(wide + wide % 2);
 }
 
 /* Of groups of rows each tile of clusters is listed: where blocks of a cluster lie one above the other, those of a group's last few rows lie

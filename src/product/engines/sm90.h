@@ -190,7 +190,7 @@ static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, cons
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
     params->cluster_columns = (unsigned)columns;
-    params->band = gemmepi__sm90_band(context, problem, shape, rows);
+    params->band = gemmepi__sm90_band(context, shape, rows);
     params->k = (int)problem->k;
     params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
     params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;

@@ -316,8 +316,8 @@ static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *co
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
    lower than the others. */
-static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   const gemmepi__sm90_shape *shape, int64_t rows) {
+static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__sm90_shape *shape,
+                                   int64_t rows) {
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
     while ((high + 1) * height * (high + 1) * height <= area)
