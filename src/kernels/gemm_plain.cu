@@ -418,7 +418,7 @@ __device__ inline Acc finished(Accumulated value, Total total) {
     return CHUNKED ? (Acc)total : (Acc)value;
 }
 
-// >>the kernel
+// >>a step of k, and what a block makes
 
 template <class Left, class Right>
 __device__ inline void fetch(Left &a, Right &b, int rows, int columns, int k_left) {
@@ -473,15 +473,71 @@ __device__ inline Block_tile tile_of_block(const gemmepi__plain_params &params) 
 #define GEMMEPI_ROW_OF_D(params, row)  (row)
 #endif
 
+// >>the end of a tile
+
+// All sums to shared memory, where the operands were, so that a thread finds runs of a row there. row, column: of a warp's in the tile.
+template <class Left>
+__device__ inline void put_results(Acc *results, int row, int column, const Left &left, const Accumulated (&sums)[OCTETS][OCTETS][2],
+                                   const Total (&totals)[OCTETS][OCTETS][2]) {
+    int eighth = threadIdx.x % WARP / 4, quarter = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < OCTETS; i++)
+#pragma unroll
+        for (int j = 0; j < OCTETS; j++) {
+            int at = (row + i * OCTET + eighth) * RESULT_PITCH + column + j * OCTET + quarter * 2;
+            results[at] = finished(sums[i][j][0], totals[i][j][0]);
+            results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);
+#if GEMMEPI_GROUPED
+            if (MODE_OF_A == SCALE_OUTER) {
+                results[at] = product(results[at], (Acc)*left.at[i][0]);
+                results[at + 1] = product(results[at + 1], (Acc)*left.at[i][0]);
+            }
+#endif
+        }
+}
+
+// A thread's runs of `columns` columns from `tile_column` on, in each of its rows.
+__device__ inline void finish_tile(const gemmepi__plain_params &params, const Block_tile &tile, long long tile_column, int columns,
+                                   const Acc *results) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    constexpr int width = TILE_COLUMNS / RUN, height = THREADS / width;
+    int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;
+    int valid = existing(columns - x * RUN);
+    long long first = tile_column + x * RUN;
+    Epilogue_state state = begin_epilogue(p, params.BESIDE, tile.item, first, valid);
+    Acc column_sums[HALVES_OUT][RUN] = {};
+#pragma unroll 1
+    for (int r = y; r < tile.rows && valid > 0; r += height) {
+        Acc v[HALVES][RUN];
+        Saved saved;
+        long long row_of_result = GEMMEPI_ROW_OF_D(params, tile.row + r);
+        load_saved(p, state, tile.item, row_of_result, first, valid, saved);
+#pragma unroll
+        for (int i = 0; i < SPLIT * RUN; i++)
+            v[i / RUN][i % RUN] = results[r * RESULT_PITCH + i / RUN * TILE_COLUMNS + x * RUN + i % RUN];
+        epilogue(p, state, load_columns(p, tile.item, first, valid), saved, tile.item, row_of_result, first, valid, v);
+        store_result(p, state, tile.item, row_of_result, first, valid, v);
+        if (HAS_BGRAD)
+#pragma unroll
+            for (int i = 0; i < RUN; i++)
+                column_sums[0][i] = sum(column_sums[0][i], v[0][i]);
+    }
+    if (HAS_BGRAD)
+        store_partials<THREADS>(p, tile.part, first, valid, x, y, width, column_sums);
+    end_epilogue(p, state);
+}
+
+// >>the kernel
+
 // Blocks: items * row tiles * column tiles.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     gemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params) {
     __shared__ alignas(PIECE) u8 shared[SHARED_BYTES];
     const gemmepi__epilogue_params &p = params.epilogue;
     const Block_tile tile = tile_of_block(params);
-    u32 part = tile.part, item = tile.item;
+    u32 item = tile.item;
     long long tile_row = tile.row, depth = tile.depth;
-    long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE_COLUMNS;
+    long long tile_column = (long long)(blockIdx.x - tile.part * p.column_tiles) * TILE_COLUMNS;
     int rows = tile.rows;
     int columns = p.n - tile_column < TILE_COLUMNS ? (int)(p.n - tile_column) : TILE_COLUMNS;
     if (GROUPED && rows == 0)
@@ -536,46 +592,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         next = last;
     }
 
-    // the tile to shared memory, where the operands were, so that a thread finds runs of a row there
     Acc *results = reinterpret_cast<Acc *>(shared);
-#pragma unroll
-    for (int i = 0; i < OCTETS; i++)
-#pragma unroll
-        for (int j = 0; j < OCTETS; j++) {
-            int at = (row + i * OCTET + eighth) * RESULT_PITCH + column + j * OCTET + quarter * 2;
-            results[at] = finished(sums[i][j][0], totals[i][j][0]);
-            results[at + 1] = finished(sums[i][j][1], totals[i][j][1]);
-#if GEMMEPI_GROUPED
-            if (MODE_OF_A == SCALE_OUTER) {
-                results[at] = product(results[at], (Acc)*scales_a.at[i][0]);
-                results[at + 1] = product(results[at + 1], (Acc)*scales_a.at[i][0]);
-            }
-#endif
-        }
+    put_results(results, row, column, scales_a, sums, totals);
     __syncthreads();
-    constexpr int width = TILE_COLUMNS / RUN, height = THREADS / width;
-    int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;
-    int valid = existing(columns - x * RUN);
-    long long first = tile_column + x * RUN;
-    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, first, valid);
-    Acc column_sums[HALVES_OUT][RUN] = {};
-#pragma unroll 1
-    for (int r = y; r < rows && valid > 0; r += height) {
-        Acc v[HALVES][RUN];
-        Saved saved;
-        long long row_of_result = GEMMEPI_ROW_OF_D(params, tile_row + r);
-        load_saved(p, state, item, row_of_result, first, valid, saved);
-#pragma unroll
-        for (int i = 0; i < SPLIT * RUN; i++)
-            v[i / RUN][i % RUN] = results[r * RESULT_PITCH + i / RUN * TILE_COLUMNS + x * RUN + i % RUN];
-        epilogue(p, state, load_columns(p, item, first, valid), saved, item, row_of_result, first, valid, v);
-        store_result(p, state, item, row_of_result, first, valid, v);
-        if (HAS_BGRAD)
-#pragma unroll
-            for (int i = 0; i < RUN; i++)
-                column_sums[0][i] = sum(column_sums[0][i], v[0][i]);
-    }
-    if (HAS_BGRAD)
-        store_partials<THREADS>(p, part, first, valid, x, y, width, column_sums);
-    end_epilogue(p, state);
+    finish_tile(params, tile, tile_column, columns, results);
 }
