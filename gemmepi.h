@@ -1446,8 +1446,9 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
  debugger (-Og), which takes it a third of the time. What runs for each element never stands there: functions of different
  options are not inlined into each other. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
-#define GEMMEPI__OPTIMIZE_LITTLE_END   _Pragma("GCC pop_options")
+#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN \
+  _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
+#define GEMMEPI__OPTIMIZE_LITTLE_END _Pragma("GCC pop_options")
 #else
 #define GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #define GEMMEPI__OPTIMIZE_LITTLE_END
@@ -13538,6 +13539,7 @@ struct gemmepi_context {
   gemmepi__cublaslt cublaslt;
   gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
   int has_nvrtc, has_cublaslt;
+  int warned_of_nvrtc; /* that it serialises wgmma */
   int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
   gemmepi__disk_cache disk;
   char *dump_path; /* NULL: nothing is dumped */
@@ -15439,6 +15441,7 @@ typedef struct gemmepi__image {
   char *data; /* cubin, or PTX with its final zero */
   size_t size;
   char *ptx; /* with its final zero; NULL: not asked for */
+  int serialises_wgmma; /* ptxas says so (C7515 and its kin): each wgmma waits for the one before */
 } gemmepi__image;
 
 /* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
@@ -15557,7 +15560,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   char arch[48], *text, *messages;
   const char *options[5];
   int count = 2, result;
-  image->data = image->ptx = NULL;
+  memset(image, 0, sizeof *image);
   if (log)
     *log = NULL;
   if (!source)
@@ -15580,6 +15583,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   if (!result)
     result = nvrtc->compile_program(program, count, options);
   messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
+  image->serialises_wgmma =
+    messages && strstr(messages, "wgmma.mma_async instructions are serialized") != NULL;
   if (result)
     status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_COMPILE_ERROR,
       "NVRTC did not compile %s for %s: %s\n%s", file, target->name, nvrtc->get_error_string(result), messages ? messages : "");
@@ -15822,15 +15827,14 @@ static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__co
   return 1;
 }
 
-/* So ptxas says of the kernel for Hopper (C7515) up to CUDA 12.3: seen of NVRTC 12.0, 12.1, 12.2 and 12.3, and of none from 12.4 on. */
-#define GEMMEPI__NVRTC_OVERLAPS_WGMMA 12040
-
-static void gemmepi__warn_of_nvrtc(const gemmepi_context *context) {
+/* Once for a context, where the log of a compilation says so: NVRTC 12.0 to 12.3 did so to earlier kernels for Hopper. */
+static void gemmepi__warn_of_nvrtc(gemmepi_context *context, const char *entry) {
   int version = context->nvrtc.version;
-  if (context->arch == 90 && version < GEMMEPI__NVRTC_OVERLAPS_WGMMA)
+  if (!context->warned_of_nvrtc)
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
-      "NVRTC %d.%d has wgmma wait after each instruction (C7515), which makes products of the route fused slow; "
-      "12.4 and later do not", version / 1000, version % 1000 / 10);
+      "NVRTC %d.%d has wgmma wait after each instruction of %s, which makes it slow; another version may not",
+      version / 1000, version % 1000 / 10, entry);
+  context->warned_of_nvrtc = 1;
 }
 
 /* Where it is not there and bundles were to do without it, the sentence says what they lack. */
@@ -15839,10 +15843,9 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context, const char *
   if (context->has_nvrtc)
     return GEMMEPI_OK;
   status = gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
-  if (!status) {
+  if (!status)
     context->has_nvrtc = 1;
-    gemmepi__warn_of_nvrtc(context);
-  } else if (context->bundles)
+  else if (context->bundles)
     status = gemmepi__fail(status, "no bundle has %s for compute capability %d.%d, and %s", entry,
       context->arch / 10, context->arch % 10, gemmepi__error_text);
   return status;
@@ -15865,6 +15868,8 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
   gemmepi__lock(&context->build_lock);
   if (status)
     return status;
+  if (image.serialises_wgmma)
+    gemmepi__warn_of_nvrtc(context, source->entry);
   status = gemmepi__load_and_keep(context, source, image.data, image.size, compiler, kernel);
   if (!status) {
     context->kernels_compiled++;

@@ -59,8 +59,9 @@
    debugger (-Og), which takes it a third of the time. What runs for each element never stands there: functions of different
    options are not inlined into each other. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
-#define GEMMEPI__OPTIMIZE_LITTLE_END   _Pragma("GCC pop_options")
+#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN \
+    _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
+#define GEMMEPI__OPTIMIZE_LITTLE_END _Pragma("GCC pop_options")
 #else
 #define GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #define GEMMEPI__OPTIMIZE_LITTLE_END

@@ -74,7 +74,8 @@ static void gemmepi__host_load_factor(const gemmepi__problem *problem, const gem
 }
 
 /* v += a b, over `steps` steps of k. The sums are a variable of its own, which a compiler sees to overlap with neither. */
-static void gemmepi__host_add_steps(const double *a, double (*b)[GEMMEPI__HOST_TILE], int64_t steps, double *v) {
+static void gemmepi__host_add_steps(const double *a, double (*b)[GEMMEPI__HOST_TILE], int64_t steps,
+                                    double *v) {
     double sums[GEMMEPI__HOST_TILE];
     int64_t s;
     int c;
