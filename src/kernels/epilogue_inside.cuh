@@ -26,10 +26,11 @@ template <class Type> using Taken = decltype(taken<Type>());
 template <class Type> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
     if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
         to_accs(read(from, valid), x);
-    else
+    else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             x[i] = place(i) < valid ? from[place(i)] : Type(0);
+    }
 }
 template <class Type> __device__ inline void take_one(const Type *from, bool exists, Taken<Type> (&x)[RUN]) {
     Taken<Type> one = 0;

@@ -122,8 +122,7 @@ static void an_nvrtc_that_serialises_wgmma_is_told_once(void) {
         CHECK(gemmepi_plan_matmul(context, &second, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
         gemmepi_plan_destroy(plan);
         CHECK(lines_of(rows[i].version ? "2 NVRTC 12." : "2 NVRTC 13.") == rows[i].serialises &&
-                  (strstr(logged, "wait after each instruction of gemmepi_") != NULL) ==
-                      rows[i].serialises,
+                  (strstr(logged, "wait after each instruction of gemmepi_") != NULL) == rows[i].serialises,
               "%d: the log has: %s", (int)i, logged);
         gemmepi_destroy(context);
     }
