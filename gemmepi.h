@@ -1447,7 +1447,8 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 /* GCC at -O2 spends most of its time on what runs once for a plan or a call. What stands between these two it optimises as for a
  debugger (-Og), which takes it a third of the time. What runs for each element never stands there: functions of different
  options are not inlined into each other. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__EDG__) && !defined(__CUDACC__) && \
+  defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define GEMMEPI__OPTIMIZE_LITTLE_BEGIN \
   _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
 #define GEMMEPI__OPTIMIZE_LITTLE_END _Pragma("GCC pop_options")
@@ -8346,7 +8347,7 @@ typedef struct gemmepi__formula_place {
 
 /* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
 #define GEMMEPI__INSIDE_PLACES 12
-#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
+#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
 #define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];
 #else
 #define GEMMEPI__PLACES
@@ -8366,7 +8367,7 @@ typedef struct gemmepi__kernel_groups {
   long long rows_a; /* of a as it is stored, whose scales are by rows */
   const void *maps; /* maps_sm90.cu: of each group's A and B */
 } gemmepi__kernel_groups;
-#if !defined(__CUDACC__) || GEMMEPI_GROUPED
+#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED
 #define GEMMEPI__GROUPS gemmepi__kernel_groups groups;
 #else
 #define GEMMEPI__GROUPS
@@ -8468,7 +8469,7 @@ typedef struct gemmepi__reduce_params {
 } gemmepi__reduce_params;
 
 /* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
-#ifdef __CUDACC__
+#ifdef __CUDACC_RTC__
 struct alignas(64) gemmepi__tensor_map {
   unsigned long long words[16];
 };
@@ -13618,6 +13619,7 @@ struct gemmepi_context {
   gemmepi__cublaslt cublaslt;
   gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
   int has_nvrtc, has_cublaslt;
+  int warned_of_nvrtc; /* that it serialises wgmma */
   int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
   gemmepi__disk_cache disk;
   char *dump_path; /* NULL: nothing is dumped */
@@ -14612,7 +14614,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "read((const GEMMEPI_BIAS_TYPE*)p.bias.data+offset(p.bias,item,0,column_of_half<HALVES_IN>(p,column,half)),valid);\nreturn of;\n}\n"}},
 {"epilogue_inside.cuh",
 {
-"#line 1 \"src/kernels/epilogue_inside.cuh\"\n#line 9\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\ntemplate<class Type>DEVICE Taken<Type>take_one(const Type*from){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nreturn to_acc<Acc>(*from);\nelse\nreturn*from;\n}\ntemplate<class T>DEVICE void take_for_all(T one,T(&x)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<bool Repeats>DEVICE long long within(long long x,long long period){\nreturn Repeats?(u32)x%(u32)period:x;\n}\n\n\n"
+"#line 1 \"src/kernels/epilogue_inside.cuh\"\n#line 9\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\n}\ntemplate<class Type>DEVICE Taken<Type>take_one(const Type*from){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nreturn to_acc<Acc>(*from);\nelse\nreturn*from;\n}\ntemplate<class T>DEVICE void take_for_all(T one,T(&x)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<bool Repeats>DEVICE long long within(long long x,long long period){\nreturn Repeats?(u32)x%(u32)period:x;\n}\n\n\n"
 "template<int Place,int Kind,int Periods,class Type>\nDEVICE Taken<Type>load_of_row(const Beside*beside,long long item,long long row,bool exists){\nconst gemmepi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+item*from.stride;\nTaken<Type>one=0;\nif(Kind==kind::SCALAR)\none=take_one(data);\nelse if(exists)\none=take_one(data+within<(Periods&1)!=0>(row,from.row_period));\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\none*= *from.scale;\nreturn one;\n}\n\n\ntemplate<int Place,int Periods,class Type,int Kind>\nDEVICE void hold(const Beside*beside,long long item,long long row,bool exists,Held<Type,Kind> &held){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW)\nheld.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);\n"
 "DEVICE Held_operands hold_operands(const Beside*beside,long long item,long long row,bool exists){\nHeld_operands held;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gemmepi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(Kind==kind::FULL&& !is_loaded){\nconst gemmepi__formula_place&from=beside[Place];\nlong long row=at.row+(int)threadIdx.x%16;\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\n#pragma unroll\nfor(int i=0;i<Members*lines;i+=2){\nint mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\n"
 "const Type*first=line +within<(Periods&2)!=0>(column_of_half<Members>(p,column,mine/lines),from.column_period);\nif(mine<Members*lines&&row<p.m&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gemmepi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\n(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,const Held<Type,Kind> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\n"
@@ -14712,11 +14714,11 @@ static const gemmepi__source gemmepi__sources[] = {
 {"params.h",
 {
 "#line 1 \"src/kernels/params.h\"\n\n#ifndef GEMMEPI_KERNELS_PARAMS_H\n#define GEMMEPI_KERNELS_PARAMS_H\n\n\n\n\n\n#define GEMMEPI_EXTRA_OPERANDS(X) \\\nX(ROW_FACTOR,row_factor,GEMMEPI__ALONG_ROWS)\n\nenum{GEMMEPI__ALONG_ROWS,GEMMEPI__ALONG_COLUMNS,GEMMEPI__ALONG_BOTH};\n\n#define GEMMEPI__EXTRA_NUMBER(NAME, name, along) GEMMEPI__EXTRA_##NAME,\nenum{GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_NUMBER)GEMMEPI__EXTRAS};\n\n\ntypedef struct gemmepi__kernel_matrix{\nvoid*data;\nlong long ld,stride;\n}gemmepi__kernel_matrix;\n\n\ntypedef struct gemmepi__kernel_scale{\nconst float*data;\nlong long stride;\n}gemmepi__kernel_scale;\n\n\ntypedef struct gemmepi__epilogue_params{\ngemmepi__kernel_matrix c,bias,aux,residual,d;\ngemmepi__kernel_scale scale_a,scale_b,scale_c,scale_d,scale_aux,scale_residual;\nvoid*amax_d,*amax_aux;\nvoid*partials;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\ndouble parameter;\nlong long m,n;\nunsigned row_tiles,column_tiles;\nint uses_c;\n"
-"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint column;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n}gemmepi__fault;\n"
-"enum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__group_sums_params{\ngemmepi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gemmepi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gemmepi__group_sums_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n"
-"gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC__\n"
-"struct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n};\n#else\n",
-"typedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n"
+"}gemmepi__epilogue_params;\n\n\ntypedef struct gemmepi__formula_place{\nvoid*data;\nlong long ld,stride;\nlong long row_period,column_period;\nconst float*scale;\nlong long scale_stride;\nvoid*amax;\ndouble number;\n}gemmepi__formula_place;\n\n\n#define GEMMEPI__INSIDE_PLACES 12\n#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED\n#define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];\n#else\n#define GEMMEPI__PLACES\n#endif\n\n\ntypedef struct gemmepi__group_part{\nint group,first,end;\nint column;\n}gemmepi__group_part;\n\n\ntypedef struct gemmepi__kernel_groups{\nconst int*count;\nconst gemmepi__group_part*parts;\nconst int*index_a,*index_b,*index_d;\nlong long rows_a;\nconst void*maps;\n}gemmepi__kernel_groups;\n#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED\n#define GEMMEPI__GROUPS gemmepi__kernel_groups groups;\n#else\n#define GEMMEPI__GROUPS\n#endif\n\n\ntypedef struct gemmepi__fault{\nint is_set,at;\nint value,beside;\n"
+"}gemmepi__fault;\nenum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__group_sums_params{\ngemmepi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gemmepi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gemmepi__group_sums_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n"
+"gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\n"
+"struct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n",
+"};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n"
 "#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\n"
 "const void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
 "long long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
@@ -15535,6 +15537,7 @@ typedef struct gemmepi__image {
   char *data; /* cubin, or PTX with its final zero */
   size_t size;
   char *ptx; /* with its final zero; NULL: not asked for */
+  int serialises_wgmma; /* ptxas says so (C7515 and its kin): each wgmma waits for the one before */
 } gemmepi__image;
 
 /* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
@@ -15653,7 +15656,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   char arch[48], *text, *messages;
   const char *options[5];
   int count = 2, result;
-  image->data = image->ptx = NULL;
+  memset(image, 0, sizeof *image);
   if (log)
     *log = NULL;
   if (!source)
@@ -15676,6 +15679,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
   if (!result)
     result = nvrtc->compile_program(program, count, options);
   messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
+  image->serialises_wgmma =
+    messages && strstr(messages, "wgmma.mma_async instructions are serialized") != NULL;
   if (result)
     status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_COMPILE_ERROR,
       "NVRTC did not compile %s for %s: %s\n%s", file, target->name, nvrtc->get_error_string(result), messages ? messages : "");
@@ -15918,15 +15923,14 @@ static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__co
   return 1;
 }
 
-/* So ptxas says of the kernel for Hopper (C7515) up to CUDA 12.3: seen of NVRTC 12.0, 12.1, 12.2 and 12.3, and of none from 12.4 on. */
-#define GEMMEPI__NVRTC_OVERLAPS_WGMMA 12040
-
-static void gemmepi__warn_of_nvrtc(const gemmepi_context *context) {
+/* Once for a context, where the log of a compilation says so: NVRTC 12.0 to 12.3 did so to earlier kernels for Hopper. */
+static void gemmepi__warn_of_nvrtc(gemmepi_context *context, const char *entry) {
   int version = context->nvrtc.version;
-  if (context->arch == 90 && version < GEMMEPI__NVRTC_OVERLAPS_WGMMA)
+  if (!context->warned_of_nvrtc)
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING,
-      "NVRTC %d.%d has wgmma wait after each instruction (C7515), which makes products of the route fused slow; "
-      "12.4 and later do not", version / 1000, version % 1000 / 10);
+      "NVRTC %d.%d has wgmma wait after each instruction of %s, which makes it slow; another version may not",
+      version / 1000, version % 1000 / 10, entry);
+  context->warned_of_nvrtc = 1;
 }
 
 /* Where it is not there and bundles were to do without it, the sentence says what they lack. */
@@ -15935,10 +15939,9 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context, const char *
   if (context->has_nvrtc)
     return GEMMEPI_OK;
   status = gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
-  if (!status) {
+  if (!status)
     context->has_nvrtc = 1;
-    gemmepi__warn_of_nvrtc(context);
-  } else if (context->bundles)
+  else if (context->bundles)
     status = gemmepi__fail(status, "no bundle has %s for compute capability %d.%d, and %s", entry,
       context->arch / 10, context->arch % 10, gemmepi__error_text);
   return status;
@@ -15961,6 +15964,8 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
   gemmepi__lock(&context->build_lock);
   if (status)
     return status;
+  if (image.serialises_wgmma)
+    gemmepi__warn_of_nvrtc(context, source->entry);
   status = gemmepi__load_and_keep(context, source, image.data, image.size, compiler, kernel);
   if (!status) {
     context->kernels_compiled++;

@@ -58,7 +58,8 @@
 /* GCC at -O2 spends most of its time on what runs once for a plan or a call. What stands between these two it optimises as for a
    debugger (-Og), which takes it a third of the time. What runs for each element never stands there: functions of different
    options are not inlined into each other. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__EDG__) && !defined(__CUDACC__) && \
+    defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define GEMMEPI__OPTIMIZE_LITTLE_BEGIN \
     _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
 #define GEMMEPI__OPTIMIZE_LITTLE_END _Pragma("GCC pop_options")

@@ -18,7 +18,8 @@ typedef struct gemmepi__target {
 typedef struct gemmepi__image {
     char *data; /* cubin, or PTX with its final zero */
     size_t size;
-    char *ptx; /* with its final zero; NULL: not asked for */
+    char *ptx;            /* with its final zero; NULL: not asked for */
+    int serialises_wgmma; /* ptxas says so (C7515 and its kin): each wgmma waits for the one before */
 } gemmepi__image;
 
 /* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
@@ -141,7 +142,7 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     char arch[48], *text, *messages;
     const char *options[5];
     int count = 2, result;
-    image->data = image->ptx = NULL;
+    memset(image, 0, sizeof *image);
     if (log)
         *log = NULL;
     if (!source)
@@ -165,6 +166,8 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     if (!result)
         result = nvrtc->compile_program(program, count, options);
     messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
+    image->serialises_wgmma =
+        messages && strstr(messages, "wgmma.mma_async instructions are serialized") != NULL;
     if (result)
         status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
                                                                             : GEMMEPI_COMPILE_ERROR,

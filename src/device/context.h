@@ -42,6 +42,7 @@ struct gemmepi_context {
     gemmepi__cublaslt cublaslt;
     gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
     int has_nvrtc, has_cublaslt;
+    int warned_of_nvrtc;    /* that it serialises wgmma */
     int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
     gemmepi__disk_cache disk;
     char *dump_path;      /* NULL: nothing is dumped */

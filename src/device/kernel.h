@@ -154,17 +154,15 @@ static int gemmepi__kernel_from_disk(gemmepi_context *context, const gemmepi__co
     return 1;
 }
 
-/* So ptxas says of the kernel for Hopper (C7515) up to CUDA 12.3: seen of NVRTC 12.0, 12.1, 12.2 and 12.3, and of none from 12.4 on. */
-#define GEMMEPI__NVRTC_OVERLAPS_WGMMA 12040
-
-static void gemmepi__warn_of_nvrtc(const gemmepi_context *context) {
+/* Once for a context, where the log of a compilation says so: NVRTC 12.0 to 12.3 did so to earlier kernels for Hopper. */
+static void gemmepi__warn_of_nvrtc(gemmepi_context *context, const char *entry) {
     int version = context->nvrtc.version;
-    if (context->arch == 90 && version < GEMMEPI__NVRTC_OVERLAPS_WGMMA)
+    if (!context->warned_of_nvrtc)
         gemmepi__say(
             &context->log, GEMMEPI_LOG_WARNING,
-            "NVRTC %d.%d has wgmma wait after each instruction (C7515), which makes products of the route fused slow; "
-            "12.4 and later do not",
-            version / 1000, version % 1000 / 10);
+            "NVRTC %d.%d has wgmma wait after each instruction of %s, which makes it slow; another version may not",
+            version / 1000, version % 1000 / 10, entry);
+    context->warned_of_nvrtc = 1;
 }
 
 /* Where it is not there and bundles were to do without it, the sentence says what they lack. */
@@ -173,10 +171,9 @@ static gemmepi_status gemmepi__open_nvrtc(gemmepi_context *context, const char *
     if (context->has_nvrtc)
         return GEMMEPI_OK;
     status = gemmepi__load_nvrtc(&context->loader, &context->nvrtc);
-    if (!status) {
+    if (!status)
         context->has_nvrtc = 1;
-        gemmepi__warn_of_nvrtc(context);
-    } else if (context->bundles)
+    else if (context->bundles)
         status = gemmepi__fail(status, "no bundle has %s for compute capability %d.%d, and %s", entry,
                                context->arch / 10, context->arch % 10, gemmepi__error_text);
     return status;
@@ -202,6 +199,8 @@ static gemmepi_status gemmepi__compile_kernel(gemmepi_context *context, const ge
     gemmepi__lock(&context->build_lock);
     if (status)
         return status;
+    if (image.serialises_wgmma)
+        gemmepi__warn_of_nvrtc(context, source->entry);
     status = gemmepi__load_and_keep(context, source, image.data, image.size, compiler, kernel);
     if (!status) {
         context->kernels_compiled++;

@@ -18,10 +18,11 @@
 template <class Type> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
     if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
         to_accs(read(from, valid), x);
-    else
+    else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
             x[i] = place(i) < valid ? from[place(i)] : Type(0);
+    }
 }
 template <class Type> __device__ inline Taken<Type> take_one(const Type *from) {
     if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)

@@ -53,7 +53,7 @@ typedef struct gemmepi__formula_place {
 
 /* Of a formula in an epilogue: its operands by their place, of which there are no more. Kernels without one have no such parameters. */
 #define GEMMEPI__INSIDE_PLACES 12
-#if !defined(__CUDACC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
+#if !defined(__CUDACC_RTC__) || GEMMEPI_FORMULA || GEMMEPI_GROUPED
 #define GEMMEPI__PLACES gemmepi__formula_place places[GEMMEPI__INSIDE_PLACES];
 #else
 #define GEMMEPI__PLACES
@@ -73,7 +73,7 @@ typedef struct gemmepi__kernel_groups {
     long long rows_a;                       /* of a as it is stored, whose scales are by rows */
     const void *maps;                       /* maps_sm90.cu: of each group's A and B */
 } gemmepi__kernel_groups;
-#if !defined(__CUDACC__) || GEMMEPI_GROUPED
+#if !defined(__CUDACC_RTC__) || GEMMEPI_GROUPED
 #define GEMMEPI__GROUPS gemmepi__kernel_groups groups;
 #else
 #define GEMMEPI__GROUPS
@@ -175,7 +175,7 @@ typedef struct gemmepi__reduce_params {
 } gemmepi__reduce_params;
 
 /* cuda.h's CUtensorMap, which a kernel wants at a multiple of 64. */
-#ifdef __CUDACC__
+#ifdef __CUDACC_RTC__
 struct alignas(64) gemmepi__tensor_map {
     unsigned long long words[16];
 };

@@ -720,4 +720,12 @@ else
     attempt "$name" "${CXX:-g++}" -std=c++17 -Isrc -isystem "$toolkit" -fsyntax-only tests/compile/declarations.cpp
 fi
 
+name='nvcc: the implementation in a .cu file compiles without a warning'
+nvcc=$(command -v nvcc || ls "${toolkit%/include}/bin/nvcc" 2>/dev/null)
+if [ -z "$nvcc" ]; then
+    skip "$name: there is no nvcc"
+else
+    attempt "$name" "$nvcc" -std=c++17 -O1 -Werror all-warnings -I. -x cu -c "$FOLDER/implementation.c" -o "$FOLDER/nvcc.o"
+fi
+
 finish
