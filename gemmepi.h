@@ -27445,8 +27445,13 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
 #ifndef GEMMEPI_NO_FORMULA
 enum { GEMMEPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
-/* What such keys begin with, as no other does: of products, and of layers forward and backward. */
-enum { GEMMEPI__PRODUCT_BY_TEXT = -4, GEMMEPI__LAYER_BY_TEXT = -5, GEMMEPI__BACKWARD_BY_TEXT = -6 };
+/* What such keys begin with, as no other does: of products, of layers forward and backward, and of grouped products. */
+enum {
+  GEMMEPI__PRODUCT_BY_TEXT = -4,
+  GEMMEPI__LAYER_BY_TEXT = -5,
+  GEMMEPI__BACKWARD_BY_TEXT = -6,
+  GEMMEPI__GROUPED_BY_TEXT = -7
+};
 
 typedef struct gemmepi__text_key {
   size_t size; /* 0: there is none */
@@ -28901,21 +28906,59 @@ static gemmepi_status gemmepi__get_grouped(gemmepi_context *context, const gemme
   return GEMMEPI_OK;
 }
 
+static gemmepi_status gemmepi__grouped_of_desc(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  size_t alignment, gemmepi__grouped_plan **result) {
+  gemmepi__problem problem;
+  gemmepi_status status = gemmepi__take_grouped(&context->allocator, desc, alignment, &problem);
+  if (status)
+    return status;
+  gemmepi__share_formula(context, &problem);
+  status = gemmepi__get_grouped(context, &problem, result);
+  gemmepi__drop_formula(context, &problem); /* the plan has it */
+  return status;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* What a grouped desc has beside its product, in a key that has that. */
+static void gemmepi__add_groups_to_key(gemmepi__text_key *key, const gemmepi_grouped_desc *desc) {
+  const int64_t own[] = {desc->groups,   desc->grouping,  desc->gather_a,
+        desc->gather_b, desc->scatter_d, desc->weighted};
+  if (key->size && !gemmepi__add_to_key(key, own, sizeof own))
+    key->size = 0;
+}
+#endif
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__grouped_of_call(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  size_t alignment, gemmepi__grouped_plan **result) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__text_key key;
+  gemmepi_status status;
+  if (desc->product.formula) {
+    GEMMEPI__MAKE_TEXT_KEY(&key, GEMMEPI__GROUPED_BY_TEXT, alignment, &desc->product, gemmepi_matmul_desc);
+    gemmepi__add_groups_to_key(&key, desc);
+    *result = (gemmepi__grouped_plan *)gemmepi__find_by_text(context, &key);
+    if (*result)
+      return GEMMEPI_OK;
+    status = gemmepi__grouped_of_desc(context, desc, alignment, result);
+    if (!status)
+      gemmepi__keep_by_text(context, &key, &(*result)->base);
+    return status;
+  }
+#endif
+  return gemmepi__grouped_of_desc(context, desc, alignment, result);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
   const gemmepi_grouped_args *args, gemmepi_stream stream) {
-  gemmepi__problem problem;
   gemmepi__grouped_plan *plan;
   gemmepi_status status;
   if (!context || !args || !desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args   ? "desc" : "args");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_grouped(&context->allocator, desc, gemmepi__alignment_of(&desc->product, &args->product), &problem);
-  if (status)
-    return status;
-  gemmepi__share_formula(context, &problem);
-  status = gemmepi__get_grouped(context, &problem, &plan);
-  gemmepi__drop_formula(context, &problem); /* the plan has it */
+  status =
+    gemmepi__grouped_of_call(context, desc, gemmepi__alignment_of(&desc->product, &args->product), &plan);
   if (status)
     return status;
   if (!args->product.workspace)
