@@ -211,7 +211,7 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
 
 /* Whether the kernel for Hopper has the formula's instructions once, not once for each box of columns: so many would not stay in its cache,
    or ptxas would lack registers, of long formulas, such with matrices straight from memory, and of two halves two of 32 bits beside a
-   residual, or a bias and such a matrix. */
+   residual, or a bias and such a matrix, and of groups those of 32 bits. */
 static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -223,6 +223,7 @@ static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
     return gemmepi__inside_cycles(problem) > GEMMEPI__UNROLLED_CYCLES || f->node_count > 24 || direct > 1 ||
            (direct && f->operand_count > 3) ||
            (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
+           (problem->grouping.groups && problem->views[GEMMEPI__D].bits == 32) ||
            (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
 }
 
