@@ -563,8 +563,10 @@ typedef enum gemmepi_grouping {
    - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
      epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
-   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is no formula,
-   no BATCH_INVARIANT. FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128 alone, on the host and where the kernel for Hopper takes the product:
+   Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is
+   no BATCH_INVARIANT. A formula goes with GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, it reads neither row, item and rows nor
+   uniform, FULL and PER_ROW operands have the rows of D, and those of columns or of one number have batch_stride from one group's to the next, 0:
+   the same for all. FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128 alone, on the host and where the kernel for Hopper takes the product:
    args.found_scale_d[column / 128 * rows of D + row of D], written where D is; else it is refused. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
    does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
 typedef struct gemmepi_grouped_desc {
@@ -10274,8 +10276,11 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
   if (product->order != GEMMEPI_ROW_MAJOR)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
       "column by column is a row-major one that is transposed", (int)product->order);
-  if (product->formula)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.formula is given; grouped products have none");
+  if (product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted))
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+      "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
+      "neither scattered nor weighted", desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
+      : desc->scatter_d                     ? "scatter_d" : "weighted");
   if (product->epilogue & GEMMEPI_BGRAD ||
     (desc->grouping == GEMMEPI_GROUPS_OF_ROWS && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
@@ -10301,6 +10306,18 @@ static gemmepi_status gemmepi__check_positions(const char *name, int64_t size) {
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
     (long long)size, GEMMEPI__UNINITIALISED);
 }
+
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula's outputs: D alone. */
+static gemmepi_status gemmepi__check_outputs_of_groups(const gemmepi_matmul_desc *product) {
+  int count = product->formula && product->operands ? product->operand_count : 0, i;
+  for (i = 0; i < count && count <= GEMMEPI__FORMULA_OPERANDS; i++)
+    if (product->operands[i].output)
+      return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.operands[%d] is an output; the formula of a grouped product "
+        "writes D alone", i);
+  return GEMMEPI_OK;
+}
+#endif
 
 /* What gathers and scatters ask of the rest. */
 static gemmepi_status gemmepi__check_indices(const gemmepi_grouped_desc *desc) {
@@ -10374,7 +10391,8 @@ typedef struct gemmepi__desc_matrix {
 static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
   int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
   uint32_t own = gemmepi__own_of_group(of_k);
-  int64_t n = product->n, columns = gemmepi__result_columns(product->epilogue, n);
+  int64_t n = product->n,
+      columns = product->formula ? 2 * n /* at most */ : gemmepi__result_columns(product->epilogue, n);
   const gemmepi__desc_matrix matrices[] = {
     {GEMMEPI__A, &product->a, 0, 0},
     {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k,
@@ -10393,6 +10411,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         "desc.product.%s has a batch_stride, but it is one matrix for all groups with GROUPS_OF_%s: leave it 0",
         name, of_k ? "K" : "ROWS");
+    if (product->formula && (row->operand == GEMMEPI__AUX || row->operand == GEMMEPI__RESIDUAL))
+      continue; /* it has operands instead */
     if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
       continue; /* as D */
     if (!row->matrix->batch_stride && (is_own || is_output))
@@ -10401,7 +10421,7 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
   }
   if (product->flags & GEMMEPI_FIND_SCALE_D)
     product->d.scale.batch_stride = gemmepi__dense_stride((columns + 127) / 128, product->m, 0, 0);
-  if (product->bias.batch_stride == 0)
+  if (product->bias.batch_stride == 0 && !product->formula)
     product->bias.batch_stride = n < 0 ? 0 : n;
   if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     product->bias_grad.batch_stride = product->epilogue & GEMMEPI_BGRAD_A ? product->m : product->n;
@@ -10502,6 +10522,26 @@ static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *d
   return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* What a formula may have of groups: of operands those of columns or of one number may be a group's own. */
+static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_desc *desc, const gemmepi__problem *problem) {
+  const gemmepi__formula *f = problem->formula->placed.formula;
+  const uint32_t places = 1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_ITEM | 1u << GEMMEPI__INDEX_ROWS;
+  int i;
+  if (f->indices & places)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.formula reads row, item, rows or uniform, which the positions of a "
+      "grouped product do not have");
+  for (i = 0; i < f->operand_count; i++) {
+    const gemmepi_operand *operand = &desc->product.operands[i];
+    int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
+    if (has_rows && (operand->batch_stride || operand->row_period))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
+        "groups: leave it 0", i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+  }
+  return GEMMEPI_OK;
+}
+#endif
+
 static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
   const gemmepi_grouped_desc *desc, size_t alignment, gemmepi__problem *problem) {
   gemmepi_matmul_desc product;
@@ -10510,6 +10550,10 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
   product = desc->product;
   status = gemmepi__check_grouping(desc);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status)
+    status = gemmepi__check_outputs_of_groups(&product);
+#endif
   if (!status)
     status = gemmepi__check_indices(desc);
   if (!status)
@@ -10532,6 +10576,12 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
     status = gemmepi__take_gathered_scale(desc, problem);
   gemmepi__spread_scales(problem);
   gemmepi__list_operands(problem);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && problem->formula)
+    status = gemmepi__check_formula_of_groups(desc, problem);
+#endif
+  if (status)
+    gemmepi__free_formula(problem, allocator);
   return status;
 }
 
@@ -16872,253 +16922,6 @@ static void gemmepi__host_product(const gemmepi__problem *problem, const gemmepi
 }
 /* Grouped products in plain C: a product of each group, or of each row where rows come from or go to anywhere. */
 
-/* The product of one group alone, of so many positions. */
-static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
-  gemmepi__problem one = *problem;
-  one.batch = 1;
-  memset(&one.grouping, 0, sizeof one.grouping);
-  *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
-  return one;
-}
-
-/* >>what the device would check */
-
-static gemmepi_status gemmepi__host_check_ends(const gemmepi__problem *problem, const int32_t *ends) {
-  gemmepi__fault fault;
-  int32_t before = 0, most = (int32_t)gemmepi__positions(problem);
-  for (fault.at = 0; fault.at < problem->grouping.groups; fault.at++, before = fault.value) {
-    fault.value = ends[fault.at];
-    fault.beside = fault.value < before ? before : most;
-    if (fault.value < before || fault.value > most)
-      return gemmepi__refuse_list(GEMMEPI__FAULT_ENDS, fault.at, fault.value, fault.beside);
-  }
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__host_check_lists(const gemmepi__problem *problem, const gemmepi__group_lists *lists) {
-  const int32_t *ends = lists->lists[GEMMEPI__FAULT_ENDS];
-  gemmepi_status status = gemmepi__host_check_ends(problem, ends);
-  gemmepi__fault fault;
-  int which;
-  for (which = GEMMEPI__FAULT_A; which <= GEMMEPI__FAULT_D && !status; which++)
-    for (fault.at = 0; lists->lists[which] && fault.at < ends[problem->grouping.groups - 1]; fault.at++) {
-      fault.value = lists->lists[which][fault.at];
-      fault.beside = (int)lists->limits[which];
-      if (fault.value < 0 || fault.value >= fault.beside)
-        return gemmepi__refuse_list(which, fault.at, fault.value, fault.beside);
-    }
-  return status;
-}
-
-/* >>pointers of a group */
-
-static void gemmepi__advance(gemmepi__arguments *arguments, const gemmepi__problem *problem, int operand, int64_t elements) {
-  const gemmepi__view *view = &problem->views[operand];
-  if (view->dtype && arguments->pointers[operand])
-    arguments->pointers[operand] = (char *)arguments->pointers[operand] + elements * view->bits / 8;
-}
-
-/* From the first item's to those of group `group`. */
-static gemmepi__arguments gemmepi__arguments_of_group(const gemmepi__problem *problem,
-  const gemmepi__arguments *arguments, int group) {
-  gemmepi__arguments own = *arguments;
-  int operand;
-  for (operand = 0; operand < GEMMEPI__AMAX_D; operand++)
-    gemmepi__advance(&own, problem, operand, group * problem->views[operand].batch_stride);
-  return own;
-}
-
-/* From the first row of op(A), with its scales, to another. */
-static void gemmepi__to_row_of_a(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *scale = &problem->views[GEMMEPI__SCALE_A];
-  gemmepi__advance(arguments, problem, GEMMEPI__A, a->transposed ? row : row * a->ld);
-  if (a->scale == GEMMEPI_SCALE_OUTER || a->scale == GEMMEPI_SCALE_VECTOR_128)
-    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row);
-  if (a->scale == GEMMEPI_SCALE_BLOCK_128)
-    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row / 128 * scale->ld);
-}
-
-/* Likewise of D and what lies as it does. */
-static void gemmepi__to_row_of_d(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
-  static const int as_d[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
-  size_t i;
-  for (i = 0; i < GEMMEPI__COUNT(as_d); i++)
-    gemmepi__advance(arguments, problem, as_d[i], row * problem->views[as_d[i]].ld);
-  gemmepi__advance(arguments, problem, GEMMEPI__ROW_FACTOR, row);
-}
-
-/* >>groups */
-
-/* The largest |v| of all groups: a product leaves that of its own. */
-typedef struct gemmepi__host_largest {
-  double most[2]; /* of D and AUX */
-} gemmepi__host_largest;
-
-static void gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__arguments *arguments,
-  gemmepi__host_largest *amax) {
-  double found[2] = {0, 0};
-  int i;
-  for (i = 0; i < 2; i++)
-    arguments->pointers[GEMMEPI__AMAX_D + i] = &found[i];
-  {
-    gemmepi__problem own = *problem; /* its amax in F64, so that nothing is rounded twice */
-    for (i = 0; i < 2; i++)
-      if (own.views[GEMMEPI__AMAX_D + i].dtype)
-        own.views[GEMMEPI__AMAX_D + i].dtype = GEMMEPI_F64;
-    gemmepi__host_product(&own, arguments, NULL);
-  }
-  for (i = 0; i < 2; i++)
-    gemmepi__host_amax(&amax->most[i], 1, &found[i]);
-}
-
-static void gemmepi__host_group_of_rows(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, gemmepi__host_largest *amax) {
-  const int32_t *from = lists->lists[GEMMEPI__FAULT_A], *to = lists->lists[GEMMEPI__FAULT_D];
-  int alone = from || to || problem->views[GEMMEPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
-  gemmepi__problem one = gemmepi__problem_of_group(problem, alone ? 1 : end - first);
-  for (; first < end; first += one.m) {
-    gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
-    gemmepi__to_row_of_a(problem, &own, from ? from[first] : first);
-    gemmepi__to_row_of_d(problem, &own, to ? to[first] : first);
-    gemmepi__host_product_of(&one, &own, amax);
-  }
-}
-
-/* Rows of A or B that an index says, side by side. */
-static void gemmepi__host_gather(const gemmepi__view *view, const void *from, const int32_t *index, int64_t rows, char *to) {
-  size_t size = (size_t)(view->bits / 8), line = (size_t)view->length * size;
-  int64_t i;
-  for (i = 0; i < rows; i++)
-    memcpy(to + (size_t)i * line, (const char *)from + (size_t)index[i] * (size_t)view->ld * size, line);
-}
-
-/* The part of k of one operand: where it lies, or gathered to memory that is the caller's to free. */
-static gemmepi_status gemmepi__host_part_of_k(gemmepi__problem *one, gemmepi__arguments *own, int operand,
-  const int32_t *index, int64_t first, const gemmepi_allocator *allocator, char **copy) {
-  gemmepi__view *view = &one->views[operand];
-  int along_k = (view->transposed != 0) == (operand == GEMMEPI__B);
-  *copy = NULL;
-  if (!index) {
-    gemmepi__advance(own, one, operand, along_k ? first : first * view->ld);
-    return GEMMEPI_OK;
-  }
-  *copy = (char *)gemmepi__new(allocator, (size_t)(one->k * view->length * view->bits / 8) + 1);
-  if (!*copy)
-    return GEMMEPI_OUT_OF_MEMORY;
-  gemmepi__host_gather(view, own->pointers[operand], index + first, one->k, *copy);
-  own->pointers[operand] = *copy;
-  view->ld = view->length;
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gemmepi__host_group_of_k(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, const gemmepi_allocator *allocator,
-  gemmepi__host_largest *amax) {
-  gemmepi__problem one = gemmepi__problem_of_group(problem, end - first);
-  gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
-  char *copies[2] = {NULL, NULL};
-  gemmepi_status status = GEMMEPI_OK;
-  int i;
-  for (i = 0; i < 2 && !status; i++)
-    status = gemmepi__host_part_of_k(&one, &own, i, lists->lists[GEMMEPI__FAULT_A + i], first, allocator, &copies[i]);
-  if (!status)
-    gemmepi__host_product_of(&one, &own, amax);
-  for (i = 0; i < 2; i++)
-    gemmepi__delete(allocator, copies[i]);
-  return status;
-}
-
-static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const gemmepi__group_lists *lists, const gemmepi_allocator *allocator) {
-  gemmepi_status status = gemmepi__host_check_lists(problem, lists);
-  gemmepi__host_largest amax = {{0, 0}};
-  int64_t first = 0;
-  int group;
-  for (group = 0; group < problem->grouping.groups && !status; group++) {
-    int64_t end = lists->lists[GEMMEPI__FAULT_ENDS][group];
-    if (problem->grouping.is_of_k)
-      status = gemmepi__host_group_of_k(problem, arguments, lists, group, first, end, allocator, &amax);
-    else
-      gemmepi__host_group_of_rows(problem, arguments, lists, group, first, end, &amax);
-    first = end;
-  }
-  if (status)
-    return status;
-  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, amax.most[0]);
-  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, amax.most[1]);
-  return GEMMEPI_OK;
-}
-/* FIND_SCALE_D on the host: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
-
-/* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
-static float gemmepi__host_found_scale(const gemmepi__problem *problem, double amax) {
-  double scale = amax / (problem->views[GEMMEPI__D].dtype == GEMMEPI_E5M2 ? 57344.0 : 448.0), power = 1;
-  if (amax == 0 || !(amax <= FLT_MAX))
-    return 1;
-  scale = scale < FLT_MIN ? (double)FLT_MIN : (double)(float)scale;
-  if (!(problem->flags & GEMMEPI_POWER_OF_TWO_SCALE))
-    return (float)scale;
-  while (power < scale)
-    power *= 2;
-  while (power / 2 >= scale)
-    power /= 2;
-  return (float)power;
-}
-
-/* Of `count` columns of a line of x, which lies as D does. */
-static void gemmepi__host_quantise(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  const float *x, gemmepi__host_place at) {
-  const gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
-  float *scales = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D], scale;
-  int64_t first = gemmepi__index_of(d, at.item, at.row, at.column), i;
-  double amax = 0, values[128];
-  for (i = 0; i < at.count; i++)
-    if (amax == amax && !(fabs((double)x[first + i]) <= amax))
-      amax = fabs((double)x[first + i]);
-  scale = gemmepi__host_found_scale(problem, amax);
-  scales[at.item * found->batch_stride + at.column / 128 * found->ld + at.row] = scale;
-  for (; at.count > 0; at.count -= i, first += i) {
-    for (i = 0; i < gemmepi__smaller(at.count, 128); i++)
-      values[i] = (double)x[first + i] / (double)scale;
-    gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], first, i, values);
-  }
-}
-
-static void gemmepi__host_find_scales_of_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x,
-  int64_t item, int64_t row) {
-  const gemmepi__view *d = &problem->views[GEMMEPI__D];
-  int64_t step = problem->found_scale == GEMMEPI_SCALE_OUTER ? d->length : 128;
-  gemmepi__host_place at;
-  at.item = item;
-  at.row = row;
-  for (at.column = 0; at.column < d->length; at.column += step) {
-    at.count = gemmepi__smaller(d->length - at.column, step);
-    gemmepi__host_quantise(problem, arguments, x, at);
-  }
-}
-
-static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x) {
-  int64_t item, row;
-  for (item = 0; item < problem->batch; item++)
-    for (row = 0; row < problem->views[GEMMEPI__D].lines; row++)
-      gemmepi__host_find_scales_of_row(problem, arguments, x, item, row);
-}
-
-/* The scale of the amax of earlier runs, which all move one place on. Returns its reciprocal, by which D is multiplied. */
-static float gemmepi__host_scale_of_history(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
-  float *history = (float *)arguments->pointers[GEMMEPI__AMAX_HISTORY];
-  float *scale = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D];
-  float amax = 0;
-  int i;
-  for (i = 0; i < problem->amax_history; i++)
-    if ((float)fabs((double)history[i]) > amax && (float)fabs((double)history[i]) <= FLT_MAX)
-      amax = (float)fabs((double)history[i]);
-  for (i = problem->amax_history - 1; i > 0; i--)
-    history[i] = (float)fabs((double)history[i - 1]);
-  history[0] = 0;
-  *scale = gemmepi__host_found_scale(problem, (double)amax);
-  return 1 / *scale;
-}
 #ifndef GEMMEPI_NO_FORMULA
 /* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
  in double, each output rounded once. Nothing is as large as a matrix or a row. Column reductions have a walk of their own, ahead of the
@@ -17490,6 +17293,303 @@ static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
   const gemmepi_allocator *allocator) {
   return gemmepi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
 }
+#endif
+
+/* The product of one group alone, of so many positions. */
+static gemmepi__problem gemmepi__problem_of_group(const gemmepi__problem *problem, int64_t positions) {
+  gemmepi__problem one = *problem;
+  one.batch = 1;
+  memset(&one.grouping, 0, sizeof one.grouping);
+  *(problem->grouping.is_of_k ? &one.k : &one.m) = positions;
+  return one;
+}
+
+/* >>what the device would check */
+
+static gemmepi_status gemmepi__host_check_ends(const gemmepi__problem *problem, const int32_t *ends) {
+  gemmepi__fault fault;
+  int32_t before = 0, most = (int32_t)gemmepi__positions(problem);
+  for (fault.at = 0; fault.at < problem->grouping.groups; fault.at++, before = fault.value) {
+    fault.value = ends[fault.at];
+    fault.beside = fault.value < before ? before : most;
+    if (fault.value < before || fault.value > most)
+      return gemmepi__refuse_list(GEMMEPI__FAULT_ENDS, fault.at, fault.value, fault.beside);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_check_lists(const gemmepi__problem *problem, const gemmepi__group_lists *lists) {
+  const int32_t *ends = lists->lists[GEMMEPI__FAULT_ENDS];
+  gemmepi_status status = gemmepi__host_check_ends(problem, ends);
+  gemmepi__fault fault;
+  int which;
+  for (which = GEMMEPI__FAULT_A; which <= GEMMEPI__FAULT_D && !status; which++)
+    for (fault.at = 0; lists->lists[which] && fault.at < ends[problem->grouping.groups - 1]; fault.at++) {
+      fault.value = lists->lists[which][fault.at];
+      fault.beside = (int)lists->limits[which];
+      if (fault.value < 0 || fault.value >= fault.beside)
+        return gemmepi__refuse_list(which, fault.at, fault.value, fault.beside);
+    }
+  return status;
+}
+
+/* >>pointers of a group */
+
+static void gemmepi__advance(gemmepi__arguments *arguments, const gemmepi__problem *problem, int operand, int64_t elements) {
+  const gemmepi__view *view = &problem->views[operand];
+  if (view->dtype && arguments->pointers[operand])
+    arguments->pointers[operand] = (char *)arguments->pointers[operand] + elements * view->bits / 8;
+}
+
+/* From the first item's to those of group `group`. */
+static gemmepi__arguments gemmepi__arguments_of_group(const gemmepi__problem *problem,
+  const gemmepi__arguments *arguments, int group) {
+  gemmepi__arguments own = *arguments;
+  int operand;
+  for (operand = 0; operand < GEMMEPI__AMAX_D; operand++)
+    gemmepi__advance(&own, problem, operand, group * problem->views[operand].batch_stride);
+  return own;
+}
+
+/* From the first row of op(A), with its scales, to another. */
+static void gemmepi__to_row_of_a(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *scale = &problem->views[GEMMEPI__SCALE_A];
+  gemmepi__advance(arguments, problem, GEMMEPI__A, a->transposed ? row : row * a->ld);
+  if (a->scale == GEMMEPI_SCALE_OUTER || a->scale == GEMMEPI_SCALE_VECTOR_128)
+    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row);
+  if (a->scale == GEMMEPI_SCALE_BLOCK_128)
+    gemmepi__advance(arguments, problem, GEMMEPI__SCALE_A, row / 128 * scale->ld);
+}
+
+/* Likewise of D and what lies as it does. */
+static void gemmepi__to_row_of_d(const gemmepi__problem *problem, gemmepi__arguments *arguments, int64_t row) {
+  static const int as_d[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(as_d); i++)
+    gemmepi__advance(arguments, problem, as_d[i], row * problem->views[as_d[i]].ld);
+  gemmepi__advance(arguments, problem, GEMMEPI__ROW_FACTOR, row);
+}
+
+/* >>groups */
+
+/* The largest |v| of all groups: a product leaves that of its own. */
+typedef struct gemmepi__host_largest {
+  double most[2]; /* of D and AUX */
+} gemmepi__host_largest;
+
+/* The rows of a formula that a group has. */
+static gemmepi_status gemmepi__host_rows_of(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi_allocator *allocator) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula) {
+    gemmepi__placed_formula placed = problem->formula->placed;
+    placed.rows = problem->m;
+    placed.items = 1;
+    return gemmepi__host_formula_over(problem, &placed, arguments, allocator);
+  }
+#endif
+  (void)allocator;
+  gemmepi__host_product(problem, arguments, NULL);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+  const gemmepi_allocator *allocator, gemmepi__host_largest *amax) {
+  gemmepi_status status;
+  double found[2] = {0, 0};
+  int i;
+  for (i = 0; i < 2; i++)
+    arguments->pointers[GEMMEPI__AMAX_D + i] = &found[i];
+  {
+    gemmepi__problem own = *problem; /* its amax in F64, so that nothing is rounded twice */
+    for (i = 0; i < 2; i++)
+      if (own.views[GEMMEPI__AMAX_D + i].dtype)
+        own.views[GEMMEPI__AMAX_D + i].dtype = GEMMEPI_F64;
+    status = gemmepi__host_rows_of(&own, arguments, allocator);
+  }
+  for (i = 0; i < 2; i++)
+    gemmepi__host_amax(&amax->most[i], 1, &found[i]);
+  return status;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula's operands of a group, those that have rows from row `first` on. */
+static void gemmepi__operands_of_group(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+  int group, int64_t first, void **operands) {
+  const gemmepi__placed_formula *placed = &problem->formula->placed;
+  int i;
+  for (i = 0; i < placed->formula->operand_count; i++) {
+    int kind = placed->formula->operands[i].kind;
+    int64_t rows = kind == GEMMEPI_FULL      ? first * placed->operands[i].ld
+        : kind == GEMMEPI_PER_ROW ? first
+        : 0;
+    operands[i] = arguments->operands[i];
+    if (operands[i] && kind != GEMMEPI_NUMBER)
+      operands[i] = (char *)operands[i] + (rows + group * placed->operands[i].batch_stride) *
+        problem->formula->views[i].bits / 8;
+  }
+  arguments->operands = operands;
+}
+#endif
+
+static gemmepi_status gemmepi__host_group_of_rows(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, const gemmepi_allocator *allocator,
+  gemmepi__host_largest *amax) {
+  const int32_t *from = lists->lists[GEMMEPI__FAULT_A], *to = lists->lists[GEMMEPI__FAULT_D];
+  int alone = from || to || problem->views[GEMMEPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
+  gemmepi__problem one = gemmepi__problem_of_group(problem, alone ? 1 : end - first);
+  gemmepi_status status = GEMMEPI_OK;
+  for (; first < end && !status; first += one.m) {
+    gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
+#ifndef GEMMEPI_NO_FORMULA
+    void *operands[GEMMEPI__FORMULA_OPERANDS];
+    if (problem->formula)
+      gemmepi__operands_of_group(problem, &own, group, first, operands);
+#endif
+    gemmepi__to_row_of_a(problem, &own, from ? from[first] : first);
+    gemmepi__to_row_of_d(problem, &own, to ? to[first] : first);
+    status = gemmepi__host_product_of(&one, &own, allocator, amax);
+  }
+  return status;
+}
+
+/* Rows of A or B that an index says, side by side. */
+static void gemmepi__host_gather(const gemmepi__view *view, const void *from, const int32_t *index, int64_t rows, char *to) {
+  size_t size = (size_t)(view->bits / 8), line = (size_t)view->length * size;
+  int64_t i;
+  for (i = 0; i < rows; i++)
+    memcpy(to + (size_t)i * line, (const char *)from + (size_t)index[i] * (size_t)view->ld * size, line);
+}
+
+/* The part of k of one operand: where it lies, or gathered to memory that is the caller's to free. */
+static gemmepi_status gemmepi__host_part_of_k(gemmepi__problem *one, gemmepi__arguments *own, int operand,
+  const int32_t *index, int64_t first, const gemmepi_allocator *allocator, char **copy) {
+  gemmepi__view *view = &one->views[operand];
+  int along_k = (view->transposed != 0) == (operand == GEMMEPI__B);
+  *copy = NULL;
+  if (!index) {
+    gemmepi__advance(own, one, operand, along_k ? first : first * view->ld);
+    return GEMMEPI_OK;
+  }
+  *copy = (char *)gemmepi__new(allocator, (size_t)(one->k * view->length * view->bits / 8) + 1);
+  if (!*copy)
+    return GEMMEPI_OUT_OF_MEMORY;
+  gemmepi__host_gather(view, own->pointers[operand], index + first, one->k, *copy);
+  own->pointers[operand] = *copy;
+  view->ld = view->length;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_group_of_k(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, int group, int64_t first, int64_t end, const gemmepi_allocator *allocator,
+  gemmepi__host_largest *amax) {
+  gemmepi__problem one = gemmepi__problem_of_group(problem, end - first);
+  gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
+  char *copies[2] = {NULL, NULL};
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < 2 && !status; i++)
+    status = gemmepi__host_part_of_k(&one, &own, i, lists->lists[GEMMEPI__FAULT_A + i], first, allocator, &copies[i]);
+  if (!status)
+    status = gemmepi__host_product_of(&one, &own, allocator, amax);
+  for (i = 0; i < 2; i++)
+    gemmepi__delete(allocator, copies[i]);
+  return status;
+}
+
+static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const gemmepi__group_lists *lists, const gemmepi_allocator *allocator) {
+  gemmepi_status status = gemmepi__host_check_lists(problem, lists);
+  gemmepi__host_largest amax = {{0, 0}};
+  int64_t first = 0;
+  int group;
+  for (group = 0; group < problem->grouping.groups && !status; group++) {
+    int64_t end = lists->lists[GEMMEPI__FAULT_ENDS][group];
+    if (problem->grouping.is_of_k)
+      status = gemmepi__host_group_of_k(problem, arguments, lists, group, first, end, allocator, &amax);
+    else
+      status =
+        gemmepi__host_group_of_rows(problem, arguments, lists, group, first, end, allocator, &amax);
+    first = end;
+  }
+  if (status)
+    return status;
+  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, amax.most[0]);
+  gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, amax.most[1]);
+  return GEMMEPI_OK;
+}
+/* FIND_SCALE_D on the host: D in F32, then its scales, or the scale of earlier runs' amax, then D. */
+
+/* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
+static float gemmepi__host_found_scale(const gemmepi__problem *problem, double amax) {
+  double scale = amax / (problem->views[GEMMEPI__D].dtype == GEMMEPI_E5M2 ? 57344.0 : 448.0), power = 1;
+  if (amax == 0 || !(amax <= FLT_MAX))
+    return 1;
+  scale = scale < FLT_MIN ? (double)FLT_MIN : (double)(float)scale;
+  if (!(problem->flags & GEMMEPI_POWER_OF_TWO_SCALE))
+    return (float)scale;
+  while (power < scale)
+    power *= 2;
+  while (power / 2 >= scale)
+    power /= 2;
+  return (float)power;
+}
+
+/* Of `count` columns of a line of x, which lies as D does. */
+static void gemmepi__host_quantise(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  const float *x, gemmepi__host_place at) {
+  const gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
+  float *scales = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D], scale;
+  int64_t first = gemmepi__index_of(d, at.item, at.row, at.column), i;
+  double amax = 0, values[128];
+  for (i = 0; i < at.count; i++)
+    if (amax == amax && !(fabs((double)x[first + i]) <= amax))
+      amax = fabs((double)x[first + i]);
+  scale = gemmepi__host_found_scale(problem, amax);
+  scales[at.item * found->batch_stride + at.column / 128 * found->ld + at.row] = scale;
+  for (; at.count > 0; at.count -= i, first += i) {
+    for (i = 0; i < gemmepi__smaller(at.count, 128); i++)
+      values[i] = (double)x[first + i] / (double)scale;
+    gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], first, i, values);
+  }
+}
+
+static void gemmepi__host_find_scales_of_row(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x,
+  int64_t item, int64_t row) {
+  const gemmepi__view *d = &problem->views[GEMMEPI__D];
+  int64_t step = problem->found_scale == GEMMEPI_SCALE_OUTER ? d->length : 128;
+  gemmepi__host_place at;
+  at.item = item;
+  at.row = row;
+  for (at.column = 0; at.column < d->length; at.column += step) {
+    at.count = gemmepi__smaller(d->length - at.column, step);
+    gemmepi__host_quantise(problem, arguments, x, at);
+  }
+}
+
+static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments, const float *x) {
+  int64_t item, row;
+  for (item = 0; item < problem->batch; item++)
+    for (row = 0; row < problem->views[GEMMEPI__D].lines; row++)
+      gemmepi__host_find_scales_of_row(problem, arguments, x, item, row);
+}
+
+/* The scale of the amax of earlier runs, which all move one place on. Returns its reciprocal, by which D is multiplied. */
+static float gemmepi__host_scale_of_history(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
+  float *history = (float *)arguments->pointers[GEMMEPI__AMAX_HISTORY];
+  float *scale = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D];
+  float amax = 0;
+  int i;
+  for (i = 0; i < problem->amax_history; i++)
+    if ((float)fabs((double)history[i]) > amax && (float)fabs((double)history[i]) <= FLT_MAX)
+      amax = (float)fabs((double)history[i]);
+  for (i = problem->amax_history - 1; i > 0; i--)
+    history[i] = (float)fabs((double)history[i - 1]);
+  history[0] = 0;
+  *scale = gemmepi__host_found_scale(problem, (double)amax);
+  return 1 / *scale;
+}
+#ifndef GEMMEPI_NO_FORMULA
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* Element-wise operations in plain C: a run of elements at a time, everything in double, rounded once. */
@@ -21310,7 +21410,7 @@ static double gemmepi__inside_instructions(const gemmepi__problem *problem) {
 #define GEMMEPI__ROLLED_INSTRUCTIONS   30
 
 /* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
- beside a residual, or a bias and such a matrix. */
+ beside a residual, or a bias and such a matrix, and of groups those of 32 bits. */
 static int gemmepi__lacks_registers_inside(const gemmepi__problem *problem) {
   const gemmepi__formula *f = problem->formula->placed.formula;
   gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -21319,7 +21419,8 @@ static int gemmepi__lacks_registers_inside(const gemmepi__problem *problem) {
   for (i = 0; i < f->operand_count; i++)
     direct += gemmepi__is_direct(problem, &slots, i);
   return f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
-     (wide && (slots.residual >= 0 || (direct && slots.bias >= 0)));
+     (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
+     (problem->grouping.groups && problem->views[GEMMEPI__D].bits == 32);
 }
 
 /* Whether the kernel for Hopper has the formula's instructions once, not once for each box: 1 of columns, 2 of columns and rows. Reductions
@@ -27519,8 +27620,13 @@ GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const g
 #ifndef GEMMEPI_NO_FORMULA
 enum { GEMMEPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
-/* What such keys begin with, as no other does: of products, and of layers forward and backward. */
-enum { GEMMEPI__PRODUCT_BY_TEXT = -4, GEMMEPI__LAYER_BY_TEXT = -5, GEMMEPI__BACKWARD_BY_TEXT = -6 };
+/* What such keys begin with, as no other does: of products, of layers forward and backward, and of grouped products. */
+enum {
+  GEMMEPI__PRODUCT_BY_TEXT = -4,
+  GEMMEPI__LAYER_BY_TEXT = -5,
+  GEMMEPI__BACKWARD_BY_TEXT = -6,
+  GEMMEPI__GROUPED_BY_TEXT = -7
+};
 
 typedef struct gemmepi__text_key {
   size_t size; /* 0: there is none */
@@ -28260,6 +28366,9 @@ typedef struct gemmepi__grouped_plan {
   const char *not_fused;
   int applied; /* alpha 1 and no C are compiled in */
   const gemmepi__engine *engine; /* of the route fused */
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__slots slots; /* with a formula: the operands that come as an epilogue's do */
+#endif
   gemmepi__problem
     inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
   gemmepi__launch groups, maps, gathers[2], sums; /* gathers: of A and B */
@@ -28280,6 +28389,24 @@ typedef struct gemmepi__grouped_plan {
 
 static int gemmepi__is_gathered(const gemmepi__problem *problem, int operand) {
   return problem->grouping.gathered >> operand & 1;
+}
+
+/* The problem as kernels see it: a formula is inside an epilogue that says where operands are. */
+static gemmepi__problem gemmepi__seen_problem(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return gemmepi__problem_inside(problem);
+#endif
+  return *problem;
+}
+
+/* Why no kernel has its formula inside, or NULL. */
+static const char *gemmepi__formula_rule(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula && gemmepi__not_inside(problem))
+    return gemmepi__not_inside(problem);
+#endif
+  return gemmepi__half_group(problem) ? "halves of groups of columns do not go with groups of rows" : NULL;
 }
 
 /* The problem as that kernel has it. */
@@ -28324,7 +28451,7 @@ static int gemmepi__groups_have_shape(const gemmepi__problem *inner, int applied
 
 /* Why it does not take the problem, or NULL. */
 static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem, int applied) {
-  gemmepi__problem inner = gemmepi__inner_problem(problem);
+  gemmepi__problem seen = gemmepi__seen_problem(problem), inner = gemmepi__inner_problem(&seen);
   const char *rule = gemmepi__is_empty(problem) ? "d is empty" : gemmepi__engines_rule(context, problem);
   const gemmepi__engine *engine = gemmepi__engine_of_groups(problem);
   int bits = gemmepi__box_bits(problem), operand;
@@ -28335,7 +28462,7 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
   if (context->multiprocessors < 2)
     return "its kernel needs two multiprocessors";
   if (!rule)
-    rule = engine->rule(context, problem);
+    rule = engine->rule(context, &seen);
   if (!rule)
     rule = engine->rule(context, &inner);
   if (rule)
@@ -28454,7 +28581,8 @@ static gemmepi__candidate gemmepi__choose_for_groups(const gemmepi_context *cont
   gemmepi__candidate candidate;
   gemmepi__problem like;
   plan->engine = gemmepi__engine_of_groups(&plan->problem);
-  plan->inner = gemmepi__inner_problem(&plan->problem);
+  plan->inner = gemmepi__seen_problem(&plan->problem);
+  plan->inner = gemmepi__inner_problem(&plan->inner);
   memset(&candidate, 0, sizeof candidate);
   candidate.route = GEMMEPI_ROUTE_FUSED;
   candidate.applied = plan->applied;
@@ -28495,10 +28623,10 @@ static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemm
   if (plan->problem.found_scale)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
       "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none", plan->not_fused);
-  plan->inner = plan->problem;
+  plan->inner = gemmepi__seen_problem(&plan->problem);
   plan->applied = 0;
   plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
-  return gemmepi__build_plain_kernel(context, &plan->problem, &plan->built.plain);
+  return gemmepi__build_plain_kernel(context, &plan->inner, &plan->built.plain);
 }
 
 #define GEMMEPI__NVRTC_HAS_TENSORMAP 12030 /* PTX 8.3 */
@@ -28519,7 +28647,15 @@ static gemmepi_status gemmepi__build_plain_instead(gemmepi_context *context, gem
 /* With build_lock held, the primary context current. */
 static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
   gemmepi_context *context = plan->base.context;
-  gemmepi_status status = gemmepi__make_faults(context);
+  const char *reason = gemmepi__is_empty(&plan->problem) ? NULL : gemmepi__formula_rule(&plan->problem);
+  gemmepi_status status;
+  if (reason)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no kernel has the formula of this grouped product inside: %s", reason);
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->problem.formula)
+    plan->slots = gemmepi__slots_of(&plan->problem);
+#endif
+  status = gemmepi__make_faults(context);
   plan->columns = plan->band = 1;
   plan->not_fused = gemmepi__grouped_rule(context, &plan->problem, plan->applied);
   plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
@@ -28560,6 +28696,7 @@ static void gemmepi__destroy_grouped(gemmepi_plan *destroyed) {
   gemmepi_plan *general = (gemmepi_plan *)gemmepi__load_pointer(&plan->general);
   if (general)
     gemmepi__release_plan(general);
+  gemmepi__drop_formula(plan->base.context, &plan->problem);
   gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -28571,6 +28708,7 @@ static gemmepi_status gemmepi__build_grouped(gemmepi_context *context, const gem
     return GEMMEPI_OUT_OF_MEMORY;
   plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_GROUPED, gemmepi__destroy_grouped);
   plan->problem = *problem;
+  gemmepi__hold_formula(context, problem);
   plan->applied = applied;
   plan->general_place = &plan->general;
   if (gemmepi__writes_nothing(problem))
@@ -28641,10 +28779,13 @@ GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const 
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
   status = gemmepi__take_grouped(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
-  if (!status)
-    status = gemmepi__build_grouped(context, &problem, gemmepi__may_be_applied(&problem), &plan);
+  if (status)
+    return status;
+  gemmepi__share_formula(context, &problem);
+  status = gemmepi__build_grouped(context, &problem, gemmepi__may_be_applied(&problem), &plan);
   if (!status)
     *result = &plan->base;
+  gemmepi__drop_formula(context, &problem);
   return status;
 }
 /* Runs of grouped products, and the call that plans by itself. */
@@ -28760,6 +28901,10 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
   gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
   int operand;
   gemmepi__point_groups(plan, lists, &space, &own.groups);
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->problem.formula)
+    gemmepi__point_inside(&plan->problem, &plan->slots, &own);
+#endif
   if (!status && plan->sums.function)
     status = gemmepi__launch_group_sums(plan, arguments, lists, &space, stream);
   if (gemmepi__is_empty(&plan->problem))
@@ -28774,7 +28919,7 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
   if (status)
     return status;
   if (plan->route == GEMMEPI_ROUTE_PLAIN)
-    return gemmepi__run_plain(context, &plan->problem, &plan->built.plain, &own, NULL, stream);
+    return gemmepi__run_plain(context, &plan->inner, &plan->built.plain, &own, NULL, stream);
   if (gemmepi__adds_as_residual(&plan->problem)) {
     own.pointers[GEMMEPI__RESIDUAL] = own.pointers[GEMMEPI__C];
     own.uses_c = 0;
@@ -28828,6 +28973,10 @@ static gemmepi_status gemmepi__run_grouped_on_device(const gemmepi__grouped_plan
     status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, needed);
   if (!status)
     status = gemmepi__check_lists_workspace(&plan->problem, lists, args->workspace, needed);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && plan->problem.formula)
+    status = gemmepi__check_formula_workspace(&plan->problem, arguments, args->workspace, needed);
+#endif
   return status ? status : gemmepi__launch_grouped(plan, arguments, lists, (char *)args->workspace, stream);
 }
 
@@ -28883,6 +29032,10 @@ static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, co
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
   status = gemmepi__take_grouped_arguments(&plan->problem, args, &arguments, &lists);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && plan->problem.formula)
+    status = gemmepi__take_formula_arguments(&plan->problem, &args->product, &arguments);
+#endif
   if (status)
     return status;
 #ifndef GEMMEPI_NO_HOST
@@ -28930,18 +29083,59 @@ static gemmepi_status gemmepi__get_grouped(gemmepi_context *context, const gemme
   return GEMMEPI_OK;
 }
 
+static gemmepi_status gemmepi__grouped_of_desc(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  size_t alignment, gemmepi__grouped_plan **result) {
+  gemmepi__problem problem;
+  gemmepi_status status = gemmepi__take_grouped(&context->allocator, desc, alignment, &problem);
+  if (status)
+    return status;
+  gemmepi__share_formula(context, &problem);
+  status = gemmepi__get_grouped(context, &problem, result);
+  gemmepi__drop_formula(context, &problem); /* the plan has it */
+  return status;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* What a grouped desc has beside its product, in a key that has that. */
+static void gemmepi__add_groups_to_key(gemmepi__text_key *key, const gemmepi_grouped_desc *desc) {
+  const int64_t own[] = {desc->groups,   desc->grouping,  desc->gather_a,
+        desc->gather_b, desc->scatter_d, desc->weighted};
+  if (key->size && !gemmepi__add_to_key(key, own, sizeof own))
+    key->size = 0;
+}
+#endif
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__grouped_of_call(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  size_t alignment, gemmepi__grouped_plan **result) {
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__text_key key;
+  gemmepi_status status;
+  if (desc->product.formula) {
+    GEMMEPI__MAKE_TEXT_KEY(&key, GEMMEPI__GROUPED_BY_TEXT, alignment, &desc->product, gemmepi_matmul_desc);
+    gemmepi__add_groups_to_key(&key, desc);
+    *result = (gemmepi__grouped_plan *)gemmepi__find_by_text(context, &key);
+    if (*result)
+      return GEMMEPI_OK;
+    status = gemmepi__grouped_of_desc(context, desc, alignment, result);
+    if (!status)
+      gemmepi__keep_by_text(context, &key, &(*result)->base);
+    return status;
+  }
+#endif
+  return gemmepi__grouped_of_desc(context, desc, alignment, result);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
   const gemmepi_grouped_args *args, gemmepi_stream stream) {
-  gemmepi__problem problem;
   gemmepi__grouped_plan *plan;
   gemmepi_status status;
   if (!context || !args || !desc)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args   ? "desc" : "args");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__take_grouped(&context->allocator, desc, gemmepi__alignment_of(&desc->product, &args->product), &problem);
-  if (!status)
-    status = gemmepi__get_grouped(context, &problem, &plan);
+  status =
+    gemmepi__grouped_of_call(context, desc, gemmepi__alignment_of(&desc->product, &args->product), &plan);
   if (status)
     return status;
   if (!args->product.workspace)

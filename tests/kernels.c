@@ -1574,8 +1574,8 @@ static gemmepi__problem inside_problem(const struct formula_row *row, gemmepi_dt
     return gemmepi__problem_inside(&problem);
 }
 
-static void add_inside(const family *of, const struct formula_row *row, gemmepi_dtype d, int shape, int odd,
-                       int applied) {
+static void add_inside_groups(const family *of, const struct formula_row *row, gemmepi_dtype d, int shape,
+                              int odd, int applied, int groups) {
     gemmepi__problem problem = inside_problem(row, d, odd);
     static char prologue[1 << 16];
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
@@ -1584,6 +1584,7 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
         return;
     if (of == &fused_inside) {
         gemmepi__sm90 built;
+        problem.grouping.groups = groups;
         if (!gemmepi__shape_takes(&problem, &gemmepi__sm90_shapes[shape], applied))
             return;
         memset(&built, 0, sizeof built);
@@ -1615,9 +1616,35 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
         gemmepi__append_small_defines(&defines, &problem, &gemmepi__small_shapes[shape], applied);
     }
     gemmepi__append_inside_code(&defines, &problem);
-    snprintf(name, sizeof name, "%s_%s_shape_%d%s%s", row->name, gemmepi__dtype(d)->name, shape,
-             odd ? "_odd" : "", applied ? "" : "_scaled");
+    snprintf(name, sizeof name, "%s_%s_shape_%d%s%s%s", row->name, gemmepi__dtype(d)->name, shape,
+             odd ? "_odd" : "", applied ? "" : "_scaled", groups ? "_of_rows" : "");
     add(of, name, prologue);
+}
+
+static void add_inside(const family *of, const struct formula_row *row, gemmepi_dtype d, int shape, int odd,
+                       int applied) {
+    add_inside_groups(of, row, d, shape, odd, applied, 0);
+}
+
+/* Of groups of rows, which have D alone as their output and no halves of groups of columns. */
+static void list_inside_groups(void) {
+    static const struct formula_row rows[] = {
+        {"norm", "d = v * rstd * bias"},
+        {"gate", "d = silu(v + bias) * up + residual"},
+        {"swiglu", "d = left(v) * silu(right(v))"},
+        {"clamped",
+         "x = v + bias; g = min(left(x), 7); d = g * sigmoid(1.702 * g) * (clamp(right(x), -7, 7) + 1)"},
+        {"swiglu_backward", "d = pair(v * silu(right(pre)), v * left(pre) * d_silu(right(pre)))"},
+        {"waves", "d = sin(30 * (v + bias))"},
+    };
+    size_t i;
+    int shape;
+    for (i = 0; i < GEMMEPI__COUNT(rows); i++)
+        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++) {
+            int way = ((int)i + shape) % 4;
+            add_inside_groups(&fused_inside, &rows[i], way & 1 ? GEMMEPI_F32 : GEMMEPI_BF16, shape, way == 2,
+                              way != 3, 8);
+        }
 }
 
 /* Each formula in some shapes, by turns; --all: in each. */
@@ -1955,6 +1982,7 @@ int main(int argc, char **argv) {
     list_elementwise();
     list_formulas();
     list_inside();
+    list_inside_groups();
     if (kernel_count == 0) {
         printf("FAIL kernels: there is no family %s\n0 passed, 1 failed, 0 skipped\n", only);
         return 1;

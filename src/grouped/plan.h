@@ -19,6 +19,9 @@ typedef struct gemmepi__grouped_plan {
     const char *not_fused;
     int applied;                   /* alpha 1 and no C are compiled in */
     const gemmepi__engine *engine; /* of the route fused */
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__slots slots; /* with a formula: the operands that come as an epilogue's do */
+#endif
     gemmepi__problem
         inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
     gemmepi__launch groups, maps, gathers[2], sums;  /* gathers: of A and B */
@@ -39,6 +42,24 @@ typedef struct gemmepi__grouped_plan {
 
 static int gemmepi__is_gathered(const gemmepi__problem *problem, int operand) {
     return problem->grouping.gathered >> operand & 1;
+}
+
+/* The problem as kernels see it: a formula is inside an epilogue that says where operands are. */
+static gemmepi__problem gemmepi__seen_problem(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return gemmepi__problem_inside(problem);
+#endif
+    return *problem;
+}
+
+/* Why no kernel has its formula inside, or NULL. */
+static const char *gemmepi__formula_rule(const gemmepi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula && gemmepi__not_inside(problem))
+        return gemmepi__not_inside(problem);
+#endif
+    return gemmepi__half_group(problem) ? "halves of groups of columns do not go with groups of rows" : NULL;
 }
 
 /* The problem as that kernel has it. */
@@ -84,7 +105,7 @@ static int gemmepi__groups_have_shape(const gemmepi__problem *inner, int applied
 /* Why it does not take the problem, or NULL. */
 static const char *gemmepi__grouped_rule(const gemmepi_context *context, const gemmepi__problem *problem,
                                          int applied) {
-    gemmepi__problem inner = gemmepi__inner_problem(problem);
+    gemmepi__problem seen = gemmepi__seen_problem(problem), inner = gemmepi__inner_problem(&seen);
     const char *rule = gemmepi__is_empty(problem) ? "d is empty" : gemmepi__engines_rule(context, problem);
     const gemmepi__engine *engine = gemmepi__engine_of_groups(problem);
     int bits = gemmepi__box_bits(problem), operand;
@@ -95,7 +116,7 @@ static const char *gemmepi__grouped_rule(const gemmepi_context *context, const g
     if (context->multiprocessors < 2)
         return "its kernel needs two multiprocessors";
     if (!rule)
-        rule = engine->rule(context, problem);
+        rule = engine->rule(context, &seen);
     if (!rule)
         rule = engine->rule(context, &inner);
     if (rule)
@@ -220,7 +241,8 @@ static gemmepi__candidate gemmepi__choose_for_groups(const gemmepi_context *cont
     gemmepi__candidate candidate;
     gemmepi__problem like;
     plan->engine = gemmepi__engine_of_groups(&plan->problem);
-    plan->inner = gemmepi__inner_problem(&plan->problem);
+    plan->inner = gemmepi__seen_problem(&plan->problem);
+    plan->inner = gemmepi__inner_problem(&plan->inner);
     memset(&candidate, 0, sizeof candidate);
     candidate.route = GEMMEPI_ROUTE_FUSED;
     candidate.applied = plan->applied;
@@ -266,10 +288,10 @@ static gemmepi_status gemmepi__build_plain_groups(gemmepi_context *context, gemm
             GEMMEPI_UNSUPPORTED,
             "no route finds the scales of this grouped product's d. fused: %s. plain: it finds none",
             plan->not_fused);
-    plan->inner = plan->problem;
+    plan->inner = gemmepi__seen_problem(&plan->problem);
     plan->applied = 0;
     plan->tile = plan->problem.grouping.is_of_k ? 0 : GEMMEPI__PLAIN_TILE;
-    return gemmepi__build_plain_kernel(context, &plan->problem, &plan->built.plain);
+    return gemmepi__build_plain_kernel(context, &plan->inner, &plan->built.plain);
 }
 
 #define GEMMEPI__NVRTC_HAS_TENSORMAP 12030 /* PTX 8.3 */
@@ -291,7 +313,16 @@ static gemmepi_status gemmepi__build_plain_instead(gemmepi_context *context, gem
 /* With build_lock held, the primary context current. */
 static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
     gemmepi_context *context = plan->base.context;
-    gemmepi_status status = gemmepi__make_faults(context);
+    const char *reason = gemmepi__is_empty(&plan->problem) ? NULL : gemmepi__formula_rule(&plan->problem);
+    gemmepi_status status;
+    if (reason)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                             "no kernel has the formula of this grouped product inside: %s", reason);
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->problem.formula)
+        plan->slots = gemmepi__slots_of(&plan->problem);
+#endif
+    status = gemmepi__make_faults(context);
     plan->columns = plan->band = 1;
     plan->not_fused = gemmepi__grouped_rule(context, &plan->problem, plan->applied);
     plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
@@ -332,6 +363,7 @@ static void gemmepi__destroy_grouped(gemmepi_plan *destroyed) {
     gemmepi_plan *general = (gemmepi_plan *)gemmepi__load_pointer(&plan->general);
     if (general)
         gemmepi__release_plan(general);
+    gemmepi__drop_formula(plan->base.context, &plan->problem);
     gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -343,6 +375,7 @@ static gemmepi_status gemmepi__build_grouped(gemmepi_context *context, const gem
         return GEMMEPI_OUT_OF_MEMORY;
     plan->base = gemmepi__plan_base(context, GEMMEPI_PLAN_GROUPED, gemmepi__destroy_grouped);
     plan->problem = *problem;
+    gemmepi__hold_formula(context, problem);
     plan->applied = applied;
     plan->general_place = &plan->general;
     if (gemmepi__writes_nothing(problem))
@@ -415,10 +448,13 @@ GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const 
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     status = gemmepi__take_grouped(&context->allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
-    if (!status)
-        status = gemmepi__build_grouped(context, &problem, gemmepi__may_be_applied(&problem), &plan);
+    if (status)
+        return status;
+    gemmepi__share_formula(context, &problem);
+    status = gemmepi__build_grouped(context, &problem, gemmepi__may_be_applied(&problem), &plan);
     if (!status)
         *result = &plan->base;
+    gemmepi__drop_formula(context, &problem);
     return status;
 }
 

@@ -124,6 +124,10 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
     gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
     int operand;
     gemmepi__point_groups(plan, lists, &space, &own.groups);
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->problem.formula)
+        gemmepi__point_inside(&plan->problem, &plan->slots, &own);
+#endif
     if (!status && plan->sums.function)
         status = gemmepi__launch_group_sums(plan, arguments, lists, &space, stream);
     if (gemmepi__is_empty(&plan->problem))
@@ -138,7 +142,7 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
     if (status)
         return status;
     if (plan->route == GEMMEPI_ROUTE_PLAIN)
-        return gemmepi__run_plain(context, &plan->problem, &plan->built.plain, &own, NULL, stream);
+        return gemmepi__run_plain(context, &plan->inner, &plan->built.plain, &own, NULL, stream);
     if (gemmepi__adds_as_residual(&plan->problem)) {
         own.pointers[GEMMEPI__RESIDUAL] = own.pointers[GEMMEPI__C];
         own.uses_c = 0;
@@ -200,6 +204,10 @@ static gemmepi_status gemmepi__run_grouped_on_device(const gemmepi__grouped_plan
         status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, needed);
     if (!status)
         status = gemmepi__check_lists_workspace(&plan->problem, lists, args->workspace, needed);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && plan->problem.formula)
+        status = gemmepi__check_formula_workspace(&plan->problem, arguments, args->workspace, needed);
+#endif
     return status ? status : gemmepi__launch_grouped(plan, arguments, lists, (char *)args->workspace, stream);
 }
 
@@ -260,6 +268,10 @@ static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan,
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
         return status;
     status = gemmepi__take_grouped_arguments(&plan->problem, args, &arguments, &lists);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && plan->problem.formula)
+        status = gemmepi__take_formula_arguments(&plan->problem, &args->product, &arguments);
+#endif
     if (status)
         return status;
 #ifndef GEMMEPI_NO_HOST
@@ -307,9 +319,52 @@ static gemmepi_status gemmepi__get_grouped(gemmepi_context *context, const gemme
     return GEMMEPI_OK;
 }
 
+static gemmepi_status gemmepi__grouped_of_desc(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                               size_t alignment, gemmepi__grouped_plan **result) {
+    gemmepi__problem problem;
+    gemmepi_status status = gemmepi__take_grouped(&context->allocator, desc, alignment, &problem);
+    if (status)
+        return status;
+    gemmepi__share_formula(context, &problem);
+    status = gemmepi__get_grouped(context, &problem, result);
+    gemmepi__drop_formula(context, &problem); /* the plan has it */
+    return status;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* What a grouped desc has beside its product, in a key that has that. */
+static void gemmepi__add_groups_to_key(gemmepi__text_key *key, const gemmepi_grouped_desc *desc) {
+    const int64_t own[] = {desc->groups,   desc->grouping,  desc->gather_a,
+                           desc->gather_b, desc->scatter_d, desc->weighted};
+    if (key->size && !gemmepi__add_to_key(key, own, sizeof own))
+        key->size = 0;
+}
+#endif
+
+/* One with a formula is looked for by its text first. */
+static gemmepi_status gemmepi__grouped_of_call(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                               size_t alignment, gemmepi__grouped_plan **result) {
+#ifndef GEMMEPI_NO_FORMULA
+    gemmepi__text_key key;
+    gemmepi_status status;
+    if (desc->product.formula) {
+        GEMMEPI__MAKE_TEXT_KEY(&key, GEMMEPI__GROUPED_BY_TEXT, alignment, &desc->product,
+                               gemmepi_matmul_desc);
+        gemmepi__add_groups_to_key(&key, desc);
+        *result = (gemmepi__grouped_plan *)gemmepi__find_by_text(context, &key);
+        if (*result)
+            return GEMMEPI_OK;
+        status = gemmepi__grouped_of_desc(context, desc, alignment, result);
+        if (!status)
+            gemmepi__keep_by_text(context, &key, &(*result)->base);
+        return status;
+    }
+#endif
+    return gemmepi__grouped_of_desc(context, desc, alignment, result);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                            const gemmepi_grouped_args *args, gemmepi_stream stream) {
-    gemmepi__problem problem;
     gemmepi__grouped_plan *plan;
     gemmepi_status status;
     if (!context || !args || !desc)
@@ -319,10 +374,8 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
                                       : "args");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__take_grouped(&context->allocator, desc,
-                                   gemmepi__alignment_of(&desc->product, &args->product), &problem);
-    if (!status)
-        status = gemmepi__get_grouped(context, &problem, &plan);
+    status =
+        gemmepi__grouped_of_call(context, desc, gemmepi__alignment_of(&desc->product, &args->product), &plan);
     if (status)
         return status;
     if (!args->product.workspace)

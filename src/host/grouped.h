@@ -3,6 +3,9 @@
 #define GEMMEPI_HOST_GROUPED_H
 
 #include "../problem/grouped.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "formula.h"
+#endif
 #include "product.h"
 
 /* The product of one group alone, of so many positions. */
@@ -91,8 +94,27 @@ typedef struct gemmepi__host_largest {
     double most[2]; /* of D and AUX */
 } gemmepi__host_largest;
 
-static void gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__arguments *arguments,
-                                     gemmepi__host_largest *amax) {
+/* The rows of a formula that a group has. */
+static gemmepi_status gemmepi__host_rows_of(const gemmepi__problem *problem,
+                                            const gemmepi__arguments *arguments,
+                                            const gemmepi_allocator *allocator) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula) {
+        gemmepi__placed_formula placed = problem->formula->placed;
+        placed.rows = problem->m;
+        placed.items = 1;
+        return gemmepi__host_formula_over(problem, &placed, arguments, allocator);
+    }
+#endif
+    (void)allocator;
+    gemmepi__host_product(problem, arguments, NULL);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+                                               const gemmepi_allocator *allocator,
+                                               gemmepi__host_largest *amax) {
+    gemmepi_status status;
     double found[2] = {0, 0};
     int i;
     for (i = 0; i < 2; i++)
@@ -102,24 +124,54 @@ static void gemmepi__host_product_of(const gemmepi__problem *problem, gemmepi__a
         for (i = 0; i < 2; i++)
             if (own.views[GEMMEPI__AMAX_D + i].dtype)
                 own.views[GEMMEPI__AMAX_D + i].dtype = GEMMEPI_F64;
-        gemmepi__host_product(&own, arguments, NULL);
+        status = gemmepi__host_rows_of(&own, arguments, allocator);
     }
     for (i = 0; i < 2; i++)
         gemmepi__host_amax(&amax->most[i], 1, &found[i]);
+    return status;
 }
 
-static void gemmepi__host_group_of_rows(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                        const gemmepi__group_lists *lists, int group, int64_t first,
-                                        int64_t end, gemmepi__host_largest *amax) {
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula's operands of a group, those that have rows from row `first` on. */
+static void gemmepi__operands_of_group(const gemmepi__problem *problem, gemmepi__arguments *arguments,
+                                       int group, int64_t first, void **operands) {
+    const gemmepi__placed_formula *placed = &problem->formula->placed;
+    int i;
+    for (i = 0; i < placed->formula->operand_count; i++) {
+        int kind = placed->formula->operands[i].kind;
+        int64_t rows = kind == GEMMEPI_FULL      ? first * placed->operands[i].ld
+                       : kind == GEMMEPI_PER_ROW ? first
+                                                 : 0;
+        operands[i] = arguments->operands[i];
+        if (operands[i] && kind != GEMMEPI_NUMBER)
+            operands[i] = (char *)operands[i] + (rows + group * placed->operands[i].batch_stride) *
+                                                    problem->formula->views[i].bits / 8;
+    }
+    arguments->operands = operands;
+}
+#endif
+
+static gemmepi_status gemmepi__host_group_of_rows(const gemmepi__problem *problem,
+                                                  const gemmepi__arguments *arguments,
+                                                  const gemmepi__group_lists *lists, int group, int64_t first,
+                                                  int64_t end, const gemmepi_allocator *allocator,
+                                                  gemmepi__host_largest *amax) {
     const int32_t *from = lists->lists[GEMMEPI__FAULT_A], *to = lists->lists[GEMMEPI__FAULT_D];
     int alone = from || to || problem->views[GEMMEPI__A].scale == GEMMEPI_SCALE_BLOCK_128;
     gemmepi__problem one = gemmepi__problem_of_group(problem, alone ? 1 : end - first);
-    for (; first < end; first += one.m) {
+    gemmepi_status status = GEMMEPI_OK;
+    for (; first < end && !status; first += one.m) {
         gemmepi__arguments own = gemmepi__arguments_of_group(problem, arguments, group);
+#ifndef GEMMEPI_NO_FORMULA
+        void *operands[GEMMEPI__FORMULA_OPERANDS];
+        if (problem->formula)
+            gemmepi__operands_of_group(problem, &own, group, first, operands);
+#endif
         gemmepi__to_row_of_a(problem, &own, from ? from[first] : first);
         gemmepi__to_row_of_d(problem, &own, to ? to[first] : first);
-        gemmepi__host_product_of(&one, &own, amax);
+        status = gemmepi__host_product_of(&one, &own, allocator, amax);
     }
+    return status;
 }
 
 /* Rows of A or B that an index says, side by side. */
@@ -165,7 +217,7 @@ static gemmepi_status gemmepi__host_group_of_k(const gemmepi__problem *problem,
         status = gemmepi__host_part_of_k(&one, &own, i, lists->lists[GEMMEPI__FAULT_A + i], first, allocator,
                                          &copies[i]);
     if (!status)
-        gemmepi__host_product_of(&one, &own, amax);
+        status = gemmepi__host_product_of(&one, &own, allocator, amax);
     for (i = 0; i < 2; i++)
         gemmepi__delete(allocator, copies[i]);
     return status;
@@ -184,7 +236,8 @@ static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem,
         if (problem->grouping.is_of_k)
             status = gemmepi__host_group_of_k(problem, arguments, lists, group, first, end, allocator, &amax);
         else
-            gemmepi__host_group_of_rows(problem, arguments, lists, group, first, end, &amax);
+            status =
+                gemmepi__host_group_of_rows(problem, arguments, lists, group, first, end, allocator, &amax);
         first = end;
     }
     if (status)

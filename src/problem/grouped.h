@@ -30,9 +30,14 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
                              "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
                              "column by column is a row-major one that is transposed",
                              (int)product->order);
-    if (product->formula)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.formula is given; grouped products have none");
+    if (product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted))
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
+            "neither scattered nor weighted",
+            desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
+            : desc->scatter_d                     ? "scatter_d"
+                                                  : "weighted");
     if (product->epilogue & GEMMEPI_BGRAD ||
         (desc->grouping == GEMMEPI_GROUPS_OF_ROWS && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
         return gemmepi__fail(
@@ -68,6 +73,20 @@ static gemmepi_status gemmepi__check_positions(const char *name, int64_t size) {
                          "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
                          (long long)size, GEMMEPI__UNINITIALISED);
 }
+
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula's outputs: D alone. */
+static gemmepi_status gemmepi__check_outputs_of_groups(const gemmepi_matmul_desc *product) {
+    int count = product->formula && product->operands ? product->operand_count : 0, i;
+    for (i = 0; i < count && count <= GEMMEPI__FORMULA_OPERANDS; i++)
+        if (product->operands[i].output)
+            return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+                                 "desc.product.operands[%d] is an output; the formula of a grouped product "
+                                 "writes D alone",
+                                 i);
+    return GEMMEPI_OK;
+}
+#endif
 
 /* What gathers and scatters ask of the rest. */
 static gemmepi_status gemmepi__check_indices(const gemmepi_grouped_desc *desc) {
@@ -150,7 +169,8 @@ typedef struct gemmepi__desc_matrix {
 static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
     int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
     uint32_t own = gemmepi__own_of_group(of_k);
-    int64_t n = product->n, columns = gemmepi__result_columns(product->epilogue, n);
+    int64_t n = product->n,
+            columns = product->formula ? 2 * n /* at most */ : gemmepi__result_columns(product->epilogue, n);
     const gemmepi__desc_matrix matrices[] = {
         {GEMMEPI__A, &product->a, 0, 0},
         {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k,
@@ -171,6 +191,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
                 "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
                 "GROUPS_OF_%s: leave it 0",
                 name, of_k ? "K" : "ROWS");
+        if (product->formula && (row->operand == GEMMEPI__AUX || row->operand == GEMMEPI__RESIDUAL))
+            continue; /* it has operands instead */
         if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
             continue; /* as D */
         if (!row->matrix->batch_stride && (is_own || is_output))
@@ -180,7 +202,7 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
     }
     if (product->flags & GEMMEPI_FIND_SCALE_D)
         product->d.scale.batch_stride = gemmepi__dense_stride((columns + 127) / 128, product->m, 0, 0);
-    if (product->bias.batch_stride == 0)
+    if (product->bias.batch_stride == 0 && !product->formula)
         product->bias.batch_stride = n < 0 ? 0 : n;
     if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         product->bias_grad.batch_stride = product->epilogue & GEMMEPI_BGRAD_A ? product->m : product->n;
@@ -283,6 +305,31 @@ static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *d
     return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* What a formula may have of groups: of operands those of columns or of one number may be a group's own. */
+static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_desc *desc,
+                                                       const gemmepi__problem *problem) {
+    const gemmepi__formula *f = problem->formula->placed.formula;
+    const uint32_t places = 1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_ITEM | 1u << GEMMEPI__INDEX_ROWS;
+    int i;
+    if (f->indices & places)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "desc.product.formula reads row, item, rows or uniform, which the positions of a "
+            "grouped product do not have");
+    for (i = 0; i < f->operand_count; i++) {
+        const gemmepi_operand *operand = &desc->product.operands[i];
+        int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
+        if (has_rows && (operand->batch_stride || operand->row_period))
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
+                                 "groups: leave it 0",
+                                 i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+    }
+    return GEMMEPI_OK;
+}
+#endif
+
 static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
                                             const gemmepi_grouped_desc *desc, size_t alignment,
                                             gemmepi__problem *problem) {
@@ -292,6 +339,10 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     product = desc->product;
     status = gemmepi__check_grouping(desc);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status)
+        status = gemmepi__check_outputs_of_groups(&product);
+#endif
     if (!status)
         status = gemmepi__check_indices(desc);
     if (!status)
@@ -314,6 +365,12 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
         status = gemmepi__take_gathered_scale(desc, problem);
     gemmepi__spread_scales(problem);
     gemmepi__list_operands(problem);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && problem->formula)
+        status = gemmepi__check_formula_of_groups(desc, problem);
+#endif
+    if (status)
+        gemmepi__free_formula(problem, allocator);
     return status;
 }
 

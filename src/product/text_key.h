@@ -9,8 +9,13 @@
 #ifndef GEMMEPI_NO_FORMULA
 enum { GEMMEPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
-/* What such keys begin with, as no other does: of products, and of layers forward and backward. */
-enum { GEMMEPI__PRODUCT_BY_TEXT = -4, GEMMEPI__LAYER_BY_TEXT = -5, GEMMEPI__BACKWARD_BY_TEXT = -6 };
+/* What such keys begin with, as no other does: of products, of layers forward and backward, and of grouped products. */
+enum {
+    GEMMEPI__PRODUCT_BY_TEXT = -4,
+    GEMMEPI__LAYER_BY_TEXT = -5,
+    GEMMEPI__BACKWARD_BY_TEXT = -6,
+    GEMMEPI__GROUPED_BY_TEXT = -7
+};
 
 typedef struct gemmepi__text_key {
     size_t size; /* 0: there is none */

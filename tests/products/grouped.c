@@ -193,6 +193,153 @@ static void groups_of_k_are_products_of_their_own(void) {
 
 /* clang-format on */
 
+/* >>formulas */
+
+enum { F_ROWS = 330, F_GROUPS = 5, F_N = 176, F_K = 72 };
+
+/* Numbers that BF16 has, of which a formula's operands are made. */
+static void make_numbers(uint16_t *to, double *values, int64_t count, rng *random) {
+    view v = oracle_view(BF16, GEMMEPI_ROW_MAJOR, 0, count, 0);
+    int64_t i;
+    v.data = (unsigned char *)to;
+    for (i = 0; i < count; i++)
+        view_set(&v, 0, 0, i, (rng_below(random, 17) - 8) / 4.0), values[i] = view_get(&v, 0, 0, i);
+}
+
+typedef struct formula_run {
+    uint16_t a[F_ROWS * F_K], b[F_GROUPS * F_N * F_K], bias[F_GROUPS * F_N], x[F_ROWS * F_N], row[F_ROWS],
+        d[F_ROWS * F_N];
+    double as[F_ROWS * F_K], bs[F_GROUPS * F_N * F_K], biases[F_GROUPS * F_N], xs[F_ROWS * F_N], rows[F_ROWS];
+    int32_t ends[F_GROUPS];
+    gemmepi_grouped_desc desc;
+    gemmepi_operand operands[3];
+} formula_run;
+
+static void make_formula_run(formula_run *f, const char *text, int64_t k) {
+    rng random = rng_seeded(9);
+    static const int32_t ends[F_GROUPS] = {3, 3, 140, 300, 322};
+    memset(&f->desc, 0, sizeof f->desc);
+    memset(f->operands, 0, sizeof f->operands);
+    memset(f->d, 0xff, sizeof f->d);
+    memcpy(f->ends, ends, sizeof ends);
+    make_numbers(f->a, f->as, F_ROWS * F_K, &random),
+        make_numbers(f->b, f->bs, F_GROUPS * F_N * F_K, &random);
+    make_numbers(f->bias, f->biases, F_GROUPS * F_N, &random);
+    make_numbers(f->x, f->xs, F_ROWS * F_N, &random), make_numbers(f->row, f->rows, F_ROWS, &random);
+    f->desc.product.m = F_ROWS, f->desc.product.n = F_N, f->desc.product.k = k;
+    f->desc.product.a.dtype = BF16, f->desc.product.a.ld = F_K, f->desc.product.b.ld = F_K;
+    f->desc.product.b.transposed = 1, f->desc.product.b.batch_stride = F_N * F_K;
+    f->desc.product.formula = text, f->desc.product.operands = f->operands;
+    f->desc.groups = F_GROUPS;
+}
+
+static gemmepi_status run_formula(formula_run *f, const double *number, int uses_rows) {
+    gemmepi_grouped_args args;
+    void *memory[7];
+    const void *operands[3];
+    gemmepi_status status;
+    int i;
+    memset(&args, 0, sizeof args);
+    memory[0] = send(f->a, sizeof f->a), memory[1] = send(f->b, sizeof f->b);
+    memory[2] = send(f->bias, sizeof f->bias), memory[3] = send(f->x, sizeof f->x);
+    memory[4] = send(f->row, sizeof f->row), memory[5] = send(f->d, sizeof f->d);
+    memory[6] = send(f->ends, sizeof f->ends);
+    operands[0] = uses_rows ? memory[3] : memory[2], operands[1] = memory[4], operands[2] = number;
+    args.product.a = memory[0], args.product.b = memory[1], args.product.d = memory[5];
+    args.product.operands = (void *const *)operands;
+    args.ends = (const int32_t *)memory[6];
+    status = gemmepi_grouped(here->context, &f->desc, &args, here->stream);
+    if (!status)
+        status = gemmepi_download(here->context, f->d, memory[5], sizeof f->d, here->stream);
+    for (i = 0; i < 7; i++)
+        gemmepi_free(here->context, memory[i]);
+    return status;
+}
+
+/* v[row, column] of the row's group. */
+static double value_of(const formula_run *f, int group, int row, int column) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < F_K; i++)
+        sum += f->as[row * F_K + i] * f->bs[(group * F_N + column) * F_K + i];
+    return sum;
+}
+
+static double of_gate(const formula_run *f, int group, int row, int column) {
+    double g = value_of(f, group, row, column) + f->biases[group * F_N + column], gate = g < 7 ? g : 7;
+    double u = value_of(f, group, row, column + F_N / 2) + f->biases[group * F_N + column + F_N / 2];
+    u = u < -7 ? -7 : u > 7 ? 7 : u;
+    return gate / (1 + exp(-1.702 * gate)) * (u + 1);
+}
+
+static double of_rows(const formula_run *f, int group, int row, int column) {
+    return 3 * value_of(f, group, row, column) * f->rows[row] + f->xs[row * F_N + column];
+}
+
+static void check_formula_rows(const formula_run *f, int columns,
+                               double (*of)(const formula_run *, int, int, int)) {
+    view d = oracle_view(BF16, GEMMEPI_ROW_MAJOR, 0, columns, 0);
+    int row, column, group = 0, wrong = 0;
+    d.data = (unsigned char *)(uintptr_t)f->d;
+    for (row = 0; row < F_ROWS && !wrong; row++) {
+        while (group < F_GROUPS && row >= f->ends[group])
+            group++;
+        for (column = 0; column < columns && !wrong; column++) {
+            double got = view_get(&d, 0, row, column),
+                   want = group < F_GROUPS ? of(f, group, row, column) : 0;
+            wrong = group == F_GROUPS ? got == got : !(fabs(got - want) <= fabs(want) * 0x1p-7 + 1e-3);
+            CHECK(!wrong, "on %s: d[%d, %d] of group %d is %g and should be %g", here->name, row, column,
+                  group, got, want);
+        }
+    }
+}
+
+static void formulas_go_with_groups_of_rows(void) {
+    static formula_run f;
+    static const double three = 3;
+    int i;
+    make_formula_run(
+        &f, "u = v + bias; g = min(left(u), 7); d = g * sigmoid(1.702 * g) * (clamp(right(u), -7, 7) + 1)",
+        F_K);
+    f.operands[0].name = "bias", f.operands[0].kind = GEMMEPI_PER_COLUMN;
+    f.operands[0].batch_stride = F_N; /* each group its own */
+    f.desc.product.operand_count = 1;
+    CHECK(run_formula(&f, NULL, 0) == GEMMEPI_OK, "on %s: %s", here->name, gemmepi_last_error());
+    check_formula_rows(&f, F_N / 2, of_gate);
+    make_formula_run(&f, "d = number * v * factor + x", F_K);
+    f.operands[0].name = "x", f.operands[0].kind = GEMMEPI_FULL;
+    f.operands[1].name = "factor", f.operands[1].kind = GEMMEPI_PER_ROW;
+    f.operands[2].name = "number", f.operands[2].kind = GEMMEPI_NUMBER;
+    f.desc.product.operand_count = 3;
+    for (i = 0; i < 3; i++) { /* the plan of the first is the second's, but not that of fewer groups */
+        CHECK(run_formula(&f, &three, 1) == GEMMEPI_OK, "on %s: %s", here->name, gemmepi_last_error());
+        check_formula_rows(&f, F_N, of_rows);
+        memset(f.d, 0xff, sizeof f.d);
+        if (i == 1)
+            f.desc.groups = F_GROUPS - 1, f.ends[F_GROUPS - 1] = f.ends[F_GROUPS - 2];
+    }
+}
+
+static void formulas_without_a_meaning_for_groups_are_refused_in_words(void) {
+    static formula_run f;
+#define FORMULA_REFUSED(text, change, says)                          \
+    do {                                                             \
+        make_formula_run(&f, text, F_K);                             \
+        f.operands[0].name = "x", f.operands[0].kind = GEMMEPI_FULL; \
+        f.desc.product.operand_count = 1;                            \
+        change;                                                      \
+        check_refused(&f.desc, says);                                \
+    } while (0)
+    FORMULA_REFUSED("d = v + x + row", (void)0, "reads row");
+    FORMULA_REFUSED("d = v * (uniform(1) < 0.5) + x", (void)0, "uniform");
+    FORMULA_REFUSED("d = v; x = v * v", f.operands[0].output = 1, "is an output");
+    FORMULA_REFUSED("d = v + x", f.operands[0].batch_stride = F_ROWS * F_N, "has a batch_stride");
+    FORMULA_REFUSED("d = v + x", f.desc.scatter_d = F_ROWS, "scatter_d");
+    FORMULA_REFUSED("d = v + x", f.desc.weighted = 1, "weighted");
+    FORMULA_REFUSED("d = v + x", f.desc.grouping = GEMMEPI_GROUPS_OF_K, "GROUPS_OF_K");
+    FORMULA_REFUSED("d = v + ", (void)0, "formula");
+}
+
 /* >>bad input */
 
 static void descs_without_a_meaning_are_refused_in_words(void) {
@@ -209,7 +356,6 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
     REFUSED(desc.grouping = (gemmepi_grouping)2, "desc.grouping is 2");
     REFUSED(product->batch = 2, "desc.product.batch is 2");
     REFUSED(product->order = GEMMEPI_COLUMN_MAJOR, "row-major");
-    REFUSED(product->formula = "d = v", "formula");
     REFUSED(product->epilogue = GEMMEPI_BGRAD, "BGRAD");
     REFUSED(product->epilogue = GEMMEPI_BGRAD_B, "BGRAD");
     REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->epilogue = GEMMEPI_BGRAD_A), "stored [k, m]");
@@ -366,6 +512,8 @@ int main(void) {
         RUN(scales_of_groups_are_refused_where_no_kernel_finds_them);
         RUN(groups_of_k_are_products_by_the_fast_kernel);
         RUN(groups_of_k_are_products_of_their_own);
+        RUN(formulas_go_with_groups_of_rows);
+        RUN(formulas_without_a_meaning_for_groups_are_refused_in_words);
         RUN(descs_without_a_meaning_are_refused_in_words);
         RUN(wrong_ends_and_indices_write_nothing_and_are_told);
         RUN(a_run_wants_its_own_plan_lists_and_workspace);

@@ -256,7 +256,7 @@ static double gemmepi__inside_instructions(const gemmepi__problem *problem) {
 #define GEMMEPI__ROLLED_INSTRUCTIONS   30
 
 /* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
-   beside a residual, or a bias and such a matrix. */
+   beside a residual, or a bias and such a matrix, and of groups those of 32 bits. */
 static int gemmepi__lacks_registers_inside(const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
     gemmepi__slots slots = gemmepi__slots_of(problem);
@@ -265,7 +265,8 @@ static int gemmepi__lacks_registers_inside(const gemmepi__problem *problem) {
     for (i = 0; i < f->operand_count; i++)
         direct += gemmepi__is_direct(problem, &slots, i);
     return f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
-           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0)));
+           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
+           (problem->grouping.groups && problem->views[GEMMEPI__D].bits == 32);
 }
 
 /* Whether the kernel for Hopper has the formula's instructions once, not once for each box: 1 of columns, 2 of columns and rows. Reductions
