@@ -21204,7 +21204,8 @@ static int gemmepi__must_have_aux(const gemmepi__formula *f) {
 }
 
 static int gemmepi__has_small_indices(const gemmepi__problem *problem) {
-  return problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX && problem->batch <= INT_MAX;
+  return problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX &&
+     problem->batch <= INT_MAX;
 }
 
 /* Halves of groups, of which a kernel's tiles are made: columns of either half, 0 where halves are of the whole. */
@@ -21393,20 +21394,32 @@ static int gemmepi__inside_is_aligned(const gemmepi__problem *problem, int (*is_
 
 /* >>text */
 
-/* Instructions for an element, about: as many as cycles, but of exact activations twice as many. */
+/* Instructions of a reduction for an element. */
+static int gemmepi__reduction_instructions(const gemmepi__formula_operand *o) {
+  return gemmepi__op_of(o) == GEMMEPI__REDUCE_LOGSUMEXP ? 6
+     : gemmepi__op_of(o) == GEMMEPI__REDUCE_ARGMAX  ? 5
+        : 1;
+}
+
+/* Instructions for an element of v, about: as many as cycles, but of exact activations twice as many. */
 static double gemmepi__inside_instructions(const gemmepi__problem *problem) {
   const gemmepi__formula *f = problem->formula->placed.formula;
   double count = 0;
   int i;
   for (i = 0; i < f->node_count; i++)
-    count += gemmepi__node_cycles(f, &f->nodes[i]) *
-        (!f->is_short && (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE) ? 2 : 1);
+    count +=
+      gemmepi__node_cycles(f, &f->nodes[i]) *
+      (!f->is_short && (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE) ? 2 : 1);
+  count /= gemmepi__members_of_v(f);
+  for (i = 0; i < f->operand_count; i++)
+    if (gemmepi__is_reduced(&f->operands[i]))
+      count += gemmepi__reduction_instructions(&f->operands[i]);
   return count;
 }
 
 /* A thread of the kernel for Hopper has 128 elements of a tile, 64 in the boxes of the same columns, 32 in a box, and an H100's cache of
- instructions some 2,000: of those beyond it a warp issues one in two to three cycles. So many an element leave room for the sums. */
-#define GEMMEPI__UNROLLED_INSTRUCTIONS 14
+ instructions some 2,000: of those beyond it a warp issues one in two to three cycles. So many an element leave room for the rest. */
+#define GEMMEPI__UNROLLED_INSTRUCTIONS 8
 #define GEMMEPI__ROLLED_INSTRUCTIONS   30
 
 /* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits

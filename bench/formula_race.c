@@ -25,8 +25,8 @@ static size_t formula_race_memory(const formula_form *f) {
 }
 
 static int formula_copy_set(bench *b, const formula_work *w, int set) {
-    return bench_copy(b, w->memory + w->set * (size_t)w->sets + LT_WORKSPACE, w->memory + w->set * (size_t)set,
-                      bench_smaller(formula_moves(w) / 2, w->set));
+    return bench_copy(b, w->memory + w->set * (size_t)w->sets + LT_WORKSPACE,
+                      w->memory + w->set * (size_t)set, bench_smaller(formula_moves(w) / 2, w->set));
 }
 
 static int formula_race_call(bench *b, void *user, int series, int set) {

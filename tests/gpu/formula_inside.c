@@ -108,8 +108,8 @@ static const formula_case cases[] = {
     {"x = left(v, 128); y = right(v, 128); d = pair(x * c - y * s, y * c + x * s, 128)",
      "c:full:half s:full:half", GEMMEPI_E4M3, 1e-5},
     {"d = silu(v + bias) * up", "bias:column up:full", GEMMEPI_E4M3, 1e-3},
-    {"d = uniform(seed, 1) < 0.5 ? v * uniform(seed, 2) : v + uniform(seed, 3)", "seed:scalar:i64", GEMMEPI_BF16,
-     1e-6},
+    {"d = uniform(seed, 1) < 0.5 ? v * uniform(seed, 2) : v + uniform(seed, 3)", "seed:scalar:i64",
+     GEMMEPI_BF16, 1e-6},
     {"d = left(v) * left(uniform(seed, 2)) + right(v) * (right(uniform(seed, 2)) - 0.5)", "seed:scalar:i64",
      GEMMEPI_F32, 1e-5},
     {"d = left(v, 64) * left(uniform(seed, i), 64) - right(v, 64) * right(uniform(seed, i), 64)",
@@ -239,7 +239,10 @@ static void make_operands(world *w) {
         if (t->o.kind == GEMMEPI_NUMBER)
             t->o.dtype = GEMMEPI_DTYPE_DEFAULT;
         else
-            make_table(w, t, t->o.kind != GEMMEPI_FULL ? 1 : t->o.row_period ? t->o.row_period : w->m,
+            make_table(w, t,
+                       t->o.kind != GEMMEPI_FULL ? 1
+                       : t->o.row_period         ? t->o.row_period
+                                                 : w->m,
                        t->o.kind == GEMMEPI_SCALAR    ? 1
                        : t->o.kind == GEMMEPI_PER_ROW ? t->o.row_period ? t->o.row_period : w->m
                        : t->o.column_period           ? t->o.column_period
