@@ -525,7 +525,7 @@ typedef enum gemmepi_operation {
 
    Tensors: ACTIVATION a, y. ACTIVATION_BACKWARD a, dy, da. GATED a, [b], y. GATED_BACKWARD a, [b], dy, and da, with b also
    db: one of them or both. LERP a, b, [w], y. LERP_BACKWARD dy, [w] and any of da, db, dw; a and b with dw alone, dw with w
-   alone. BIAS_GRAD and CAST a, y.
+   alone. BIAS_GRAD a, y. CAST a, y, [y_transposed].
    Dtypes: F32, F16, BF16 or F64, one for all tensors of an operation, computed in F32 (F64 in F64) and rounded once;
    y of BIAS_GRAD, and da, db and dw where they are sums, may be F32 in 16 bits. CAST: a and y any of F32, F64, F16, BF16,
    E4M3 and E5M2; stores to the last two saturate as a product's do.
@@ -535,6 +535,12 @@ typedef enum gemmepi_operation {
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
    are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
    follow one another. Numbers beyond the last of a line are not written.
+
+   CAST's y_transposed: of one read of a both layouts of an operand in fp8, y of shape [.., m, k] and y_transposed of [.., k, m], such as
+   an activation forward and in the gradient of the weight, where its k is m. y_transposed has y's dtype, E4M3 or E5M2, and any strides,
+   and is what the same cast makes of a with its last two axes exchanged: with one number for all the scale is y's, with VECTOR_128 its
+   vectors run along the other axis and with BLOCK_128 its blocks stand transposed, so that it has scales of its own, which go to
+   args.y_transposed_scale. Not with OUTER (its rows are y's columns: cast twice), and VECTOR_128 and BLOCK_128 with CAST_Y_SCALE alone.
 
    A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
    the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
@@ -553,6 +559,7 @@ typedef struct gemmepi_elementwise_desc {
     uint64_t flags;                         /* ACCUMULATE, CAST_SCALE and so on */
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
+    const gemmepi_tensor *y_transposed;     /* CAST: y once more, its last two axes exchanged; NULL: none */
     size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
 
     /* In the operation's place: a formula, in the language that stands below, without v. operation, activation, axis, flags and all
@@ -565,7 +572,7 @@ typedef struct gemmepi_elementwise_desc {
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
    may be exactly (pointer, dtype, strides) an input, or the half of one that is split: but no sum may, and no cast with
-   CAST_Y_SCALE or scales of rows or blocks. */
+   CAST_Y_SCALE, scales of rows or blocks, or y_transposed. */
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
@@ -573,6 +580,8 @@ typedef struct gemmepi_elementwise_args {
     const float *scale;    /* CAST_SCALE */
     float *y_scale;        /* CAST_Y_SCALE */
     void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
+    void *y_transposed;    /* CAST */
+    float *y_transposed_scale; /* CAST_Y_SCALE with y_transposed and VECTOR_128 or BLOCK_128 */
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
 

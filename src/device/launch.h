@@ -123,15 +123,14 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
     return gemmepi__cuda_failed(&context->driver, result, sentence);
 }
 
-/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
-static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-                                                  const gemmepi__launch *launch, void **list,
-                                                  const char *what, gemmepi_stream stream) {
+/* A launch with an attribute that is 1; returns the driver's result. */
+static int gemmepi__launch_with(const gemmepi_context *context, const gemmepi__launch *launch, int id,
+                                void **list, gemmepi_stream stream) {
     gemmepi__cu_launch_attribute attribute;
     gemmepi__cu_launch_config config;
-    int allowed = 1, result;
+    int allowed = 1;
     memset(&attribute, 0, sizeof attribute);
-    attribute.id = GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.id = id;
     memcpy(attribute.value, &allowed, sizeof allowed);
     config.grid_x = launch->blocks;
     config.block_x = launch->threads_x;
@@ -141,8 +140,31 @@ static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context
     config.stream = stream;
     config.attributes = &attribute;
     config.attribute_count = 1;
-    result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
+    return context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
+}
+
+/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
+static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
+                                                  const gemmepi__launch *launch, void **list,
+                                                  const char *what, gemmepi_stream stream) {
+    int result = gemmepi__launch_with(
+        context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, list, stream);
     return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
+}
+
+/* All blocks at once, so that they may wait for one another. *refused: 1 where there is no room for them in what the stream has of the
+   GPU; then nothing is launched. */
+static gemmepi_status gemmepi__launch_together(const gemmepi_context *context, const gemmepi__launch *launch,
+                                               void *params, const char *what, gemmepi_stream stream,
+                                               int *refused) {
+    void *list[1];
+    int result;
+    list[0] = params;
+    result =
+        gemmepi__launch_with(context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, list, stream);
+    *refused = result == GEMMEPI__CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
+               result == GEMMEPI__CUDA_ERROR_NOT_SUPPORTED;
+    return result && !*refused ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,

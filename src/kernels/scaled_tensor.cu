@@ -1,0 +1,155 @@
+// Casts of whole tensors whose scale is made of their amax, in one launch: blocks that run at once find the amax of their tiles, meet, and
+// store what they have read, the last tiles first: those are in registers or in L2 still. Where a GPU cannot run them at once the same
+// kernel is launched twice. Both tensors are dense and aligned along the fast axis, in vectors without a rest.
+#include "scaled_tile.cuh"
+
+static_assert(GEMMEPI_VECTORS && SLOW == TILE, "");
+
+constexpr int KEPT = WORDS > 32 ? 1 : 64 / WORDS; // tiles of a round: in registers while it lasts
+
+enum { ALL_AT_ONCE, FINDS_AMAX, STORES }; // p.phase
+
+// The number of a tile of this block, as it comes to it.
+__device__ inline u32 tile_of_round(u32 round, int i) {
+    return blockIdx.x + gridDim.x * (round * KEPT + i);
+}
+__device__ inline u32 rounds_of_block(const gemmepi__scaled_params &p) {
+    u32 step = gridDim.x * KEPT;
+    return (p.tile_count - blockIdx.x + step - 1) / step;
+}
+
+__device__ inline void load_round(const gemmepi__scaled_params &p, u32 round, Words<A, WIDE> (&words)[KEPT][VECTORS]) {
+#pragma unroll
+    for (int i = 0; i < KEPT; i++) {
+        u32 number = tile_of_round(round, i);
+        bool exists = number < p.tile_count;
+        const Tile tile = tile_at(p, exists ? number : 0);
+        const A *from = tile.a + column_of_thread();
+        exists = exists && column_of_thread() < tile.extent_fast;
+#pragma unroll
+        for (int v = 0; v < VECTORS; v++) {
+            int line = line_of_vector(v);
+            words[i][v] = Words<A, WIDE>();
+            if (exists && line < tile.extent_slow)
+                words[i][v] = *reinterpret_cast<const Words<A, WIDE> *>(from + line * p.stride_a[1]);
+        }
+    }
+}
+
+__device__ inline void keep_largest_of_round(const Words<A, WIDE> (&words)[KEPT][VECTORS], Magnitude &largest) {
+#pragma unroll
+    for (int i = 0; i < KEPT; i++)
+#pragma unroll
+        for (int v = 0; v < VECTORS; v++) {
+            Acc values[WIDE];
+            words_to_acc(words[i][v], values);
+            keep_largest_of<Amax>(values, largest);
+        }
+}
+
+__device__ inline void store_round(const gemmepi__scaled_params &p, u32 round, const Words<A, WIDE> (&words)[KEPT][VECTORS],
+                                   Acc factor) {
+    __shared__ Square squares[2]; // by turns: while one is stored the next is filled
+#pragma unroll
+    for (int i = 0; i < KEPT; i++) {
+        u32 number = tile_of_round(round, i);
+        if (number >= p.tile_count)
+            break;
+        const Tile tile = tile_at(p, number);
+#pragma unroll
+        for (int v = 0; v < VECTORS; v += AT_ONCE) {
+            Run<Y, WIDE> runs[AT_ONCE];
+#pragma unroll
+            for (int r = 0; r < AT_ONCE; r++) {
+                Acc values[WIDE];
+                words_to_acc(words[i][v + r], values);
+#pragma unroll
+                for (int e = 0; e < WIDE; e++)
+                    values[e] *= factor;
+                runs[r] = run_from_acc<Y>(values);
+                store_vector(p, tile, v + r, runs[r]);
+            }
+            keep_turned(squares[i % 2], v, runs);
+        }
+        if (TURNS) {
+            __syncthreads();
+            store_turned(p, tile, squares[i % 2]);
+        }
+    }
+    if (TURNS)
+        __syncthreads(); // the next round begins with the first square
+}
+
+// The blocks, which all run, meet. arrived: how many have come, 0 before and after, and a number that changes as they meet.
+__device__ inline void meet(u32 *arrived) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        volatile u32 *meetings = arrived + 1;
+        u32 before = *meetings;
+        __threadfence(); // what the block has written is there before it comes, and so is what it has read
+        if (atomicAdd(arrived, 1) == gridDim.x - 1) {
+            *(volatile u32 *)arrived = 0;
+            __threadfence();
+            *meetings = before + 1;
+        } else {
+            while (*meetings == before) {
+            }
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+// Of all blocks, in each thread.
+__device__ inline Magnitude largest_of_grid(const volatile Magnitude *partials) {
+    __shared__ Magnitude warps[THREADS / 32];
+    Magnitude largest = 0;
+    for (u32 i = threadIdx.x; i < gridDim.x; i += THREADS) {
+        Magnitude other = partials[i];
+        largest = other > largest ? other : largest;
+    }
+    largest = largest_of_warp(largest);
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = largest;
+    __syncthreads();
+    return largest_of_warp(warps[threadIdx.x % (THREADS / 32)]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+    __shared__ Magnitude of_block;
+    Words<A, WIDE> words[KEPT][VECTORS];
+    Magnitude *partials = (Magnitude *)p.partials, largest = 0;
+    u32 rounds = rounds_of_block(p);
+    if (p.phase != STORES) {
+        if (threadIdx.x == 0)
+            of_block = 0;
+        __syncthreads();
+        for (u32 round = 0; round < rounds; round++) {
+            load_round(p, round, words);
+            keep_largest_of_round(words, largest);
+        }
+        largest = largest_of_warp(largest);
+        if (threadIdx.x % 32 == 0)
+            atomicMax(&of_block, largest);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            partials[blockIdx.x] = of_block;
+    }
+    if (p.phase == FINDS_AMAX)
+        return;
+    if (p.phase == ALL_AT_ONCE)
+        meet(p.arrived);
+    largest = largest_of_grid(partials);
+    float scale = scale_of_amax<Y>(largest);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        *p.y_scale = scale;
+        if (GEMMEPI_AMAX)
+            *(Magnitude *)p.amax = largest;
+    }
+    Acc factor = 1 / (Acc)scale;
+    for (u32 round = rounds; round-- > 0;) {
+        if (round + 1 < rounds || p.phase == STORES)
+            load_round(p, round, words);
+        store_round(p, round, words, factor);
+    }
+}
