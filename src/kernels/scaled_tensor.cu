@@ -100,40 +100,38 @@ __device__ inline void meet(u32 *arrived) {
     __syncthreads();
 }
 
-// Of all blocks, in each thread.
-__device__ inline Magnitude largest_of_grid(const volatile Magnitude *partials) {
+// The largest of the block's threads, in each of them.
+__device__ inline Magnitude largest_of_block(Magnitude largest) {
     __shared__ Magnitude warps[THREADS / 32];
-    Magnitude largest = 0;
-    for (u32 i = threadIdx.x; i < gridDim.x; i += THREADS) {
-        Magnitude other = partials[i];
-        largest = other > largest ? other : largest;
-    }
+    __syncthreads();
     largest = largest_of_warp(largest);
     if (threadIdx.x % 32 == 0)
         warps[threadIdx.x / 32] = largest;
     __syncthreads();
     return largest_of_warp(warps[threadIdx.x % (THREADS / 32)]);
 }
+// Of all blocks, which have written theirs.
+__device__ inline Magnitude largest_of_grid(const volatile Magnitude *partials) {
+    Magnitude largest = 0;
+    for (u32 i = threadIdx.x; i < gridDim.x; i += THREADS) {
+        Magnitude other = partials[i];
+        largest = other > largest ? other : largest;
+    }
+    return largest_of_block(largest);
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p) {
-    __shared__ Magnitude of_block;
     Words<A, WIDE> words[KEPT][VECTORS];
     Magnitude *partials = (Magnitude *)p.partials, largest = 0;
     u32 rounds = rounds_of_block(p);
     if (p.phase != STORES) {
-        if (threadIdx.x == 0)
-            of_block = 0;
-        __syncthreads();
         for (u32 round = 0; round < rounds; round++) {
             load_round(p, round, words);
             keep_largest_of_round(words, largest);
         }
-        largest = largest_of_warp(largest);
-        if (threadIdx.x % 32 == 0)
-            atomicMax(&of_block, largest);
-        __syncthreads();
+        largest = largest_of_block(largest);
         if (threadIdx.x == 0)
-            partials[blockIdx.x] = of_block;
+            partials[blockIdx.x] = largest;
     }
     if (p.phase == FINDS_AMAX)
         return;

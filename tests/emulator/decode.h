@@ -212,9 +212,11 @@ static table make_table() {
     t["fence.proxy.tensormap::generic.acquire.gpu"] = {"__", nothing};
     t["tensormap.replace.tile.global_dim.global.b1024.b32"] = {"an4", replace_extent};
     t["membar.sys"] = {"", nothing}; // what the host reads, it reads when the kernel is done
+    t["membar.gl"] = {"", nothing};  // each operation is done before the next
     t["fence.mbarrier_init.release.cluster"] = {"", nothing};
     t["fence.proxy.async.shared::cta"] = {"", fence_proxy};
 
+    t["atom.global.add.u32"] = {"4a4", atomic_add};
     t["atom.global.max.u32"] = {"4a4", atomic_max<u32, false>};
     t["atom.global.max.u64"] = {"8a8", atomic_max<u64, false>};
     t["atom.shared.max.u32"] = {"4a4", atomic_max<u32, true>};
