@@ -30,6 +30,7 @@ sample() {
 90 gpu/fp8_shapes 1 5 5
 90 gpu/fp8_shapes 1 12 3
 90 gpu/operands
+90 gpu/casts small
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3
 90 gpu/formula_inside 1 3
