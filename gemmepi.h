@@ -11202,11 +11202,12 @@ static gemmepi_status gemmepi__check_transposed(const gemmepi__task *task, const
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed has the dtype %s, y has %s; they must be the same",
       gemmepi__dtype((gemmepi_dtype)turned)->name, gemmepi__dtype((gemmepi_dtype)y)->name);
   if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
       "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
   if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
       "CAST_Y_SCALE: they are found, or one for all is given");
   return GEMMEPI_OK;
 }
@@ -15021,9 +15022,20 @@ static const gemmepi__source gemmepi__sources[] = {
 #endif
 {NULL, {NULL}}};
 
-#define GEMMEPI__MAX_SOURCES 64
+#define GEMMEPI__MAX_SOURCES 128
 
-typedef uint64_t gemmepi__source_set; /* bit i: the i-th of the sources */
+/* Bit i of all words: the i-th of the sources. */
+typedef struct gemmepi__source_set {
+  uint64_t words[GEMMEPI__MAX_SOURCES / 64];
+} gemmepi__source_set;
+
+static int gemmepi__has_source(const gemmepi__source_set *set, int i) {
+  return (int)(set->words[i / 64] >> i % 64 & 1);
+}
+
+static void gemmepi__add_source(gemmepi__source_set *set, int i) {
+  set->words[i / 64] |= (uint64_t)1 << i % 64;
+}
 
 static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
   while (sources->name && strcmp(sources->name, name) != 0)
@@ -15069,45 +15081,45 @@ static long gemmepi__source_claims[GEMMEPI__MAX_SOURCES];
 static gemmepi__atomic_pointer
   gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
-/* The source that a line of the embedded text includes, as a bit; 0: none. */
-static gemmepi__source_set gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
+/* The number of the source that a line of the embedded text includes; -1: none. */
+static int gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
   static const char directive[] = "#include \"";
   const char *end;
   char name[64];
   const gemmepi__source *source;
   if (strncmp(line, directive, strlen(directive)) != 0)
-    return 0;
+    return -1;
   line += strlen(directive);
   end = strchr(line, '"');
   if (!end || (size_t)(end - line) >= sizeof name)
-    return 0;
+    return -1;
   memcpy(name, line, (size_t)(end - line));
   name[end - line] = 0;
   source = gemmepi__find_source_in(sources, name);
-  return source ? (gemmepi__source_set)1 << (source - sources) : 0;
+  return source ? (int)(source - sources) : -1;
 }
 
-/* Those of all lines of a part, which begins at one. */
-static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, const char *part) {
-  gemmepi__source_set bits = 0;
+/* Adds those of all lines of a part, which begins at one. */
+static void gemmepi__add_included(const gemmepi__source *sources, const char *part, gemmepi__source_set *set) {
   while (part) {
-    bits |= gemmepi__included_by_line(sources, part);
+    int included = gemmepi__included_by_line(sources, part);
+    if (included >= 0)
+      gemmepi__add_source(set, included);
     part = strchr(part, '\n');
     part = part ? part + 1 : NULL;
   }
-  return bits;
 }
 
 static void gemmepi__digest_source(const gemmepi__source *sources, int index, gemmepi__source_digest *digest) {
   const gemmepi__source *source = &sources[index];
   const char *const *part;
   gemmepi__sha256 sha;
-  digest->includes = 0;
+  memset(&digest->includes, 0, sizeof digest->includes);
   gemmepi__sha256_init(&sha);
   gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
   for (part = source->parts; *part; part++) {
     gemmepi__sha256_update(&sha, *part, strlen(*part));
-    digest->includes |= gemmepi__included_by(sources, *part);
+    gemmepi__add_included(sources, *part, &digest->includes);
   }
   gemmepi__sha256_final(&sha, digest->own);
 }
@@ -15125,25 +15137,37 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
   }
 }
 
+/* The first that is wanted and not done; -1: none. */
+static int gemmepi__first_left(const gemmepi__source_set *wanted, const gemmepi__source_set *done) {
+  int i;
+  for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
+    if (gemmepi__has_source(wanted, i) && !gemmepi__has_source(done, i))
+      return i;
+  return -1;
+}
+
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file, char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
-  gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
+  gemmepi__source_set wanted, done;
+  int index, i;
   unsigned char all[GEMMEPI__SHA256_SIZE];
   gemmepi__sha256 sha;
+  memset(&wanted, 0, sizeof wanted);
+  done = wanted;
+  if (source)
+    gemmepi__add_source(&wanted, (int)(source - sources));
   gemmepi__sha256_init(&sha);
-  while (wanted & ~done) {
+  while ((index = gemmepi__first_left(&wanted, &done)) >= 0) {
     gemmepi__source_digest digest;
-    int index = 0;
-    while (!((wanted & ~done) >> index & 1))
-      index++;
     if (sources == gemmepi__sources)
       gemmepi__know_source(index, &digest);
     else
       gemmepi__digest_source(sources, index, &digest);
     gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
-    wanted |= digest.includes;
-    done |= (gemmepi__source_set)1 << index;
+    for (i = 0; i < GEMMEPI__MAX_SOURCES / 64; i++)
+      wanted.words[i] |= digest.includes.words[i];
+    gemmepi__add_source(&done, index);
   }
   gemmepi__sha256_final(&sha, all);
   gemmepi__sha256_hex(all, hex);
@@ -15666,19 +15690,17 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
  that is given the whole. */
 static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, gemmepi__source_set *seen) {
   const char *const *part;
-  *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
+  gemmepi__add_source(seen, (int)(source - gemmepi__sources));
   for (part = source->parts; *part; part++) {
     const char *line = *part, *end;
     for (; *line; line = end) {
-      gemmepi__source_set included;
-      int i;
+      int included;
       end = strchr(line, '\n');
       end = end ? end + 1 : line + strlen(line);
       included = gemmepi__included_by_line(gemmepi__sources, line);
-      for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
-        if (included >> i & 1 && !(*seen >> i & 1))
-        gemmepi__append_source(text, &gemmepi__sources[i], seen);
-      if (!included && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
+      if (included >= 0 && !gemmepi__has_source(seen, included))
+        gemmepi__append_source(text, &gemmepi__sources[included], seen);
+      if (included < 0 && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
         gemmepi__append(text, "%.*s", (int)(end - line), line);
     }
   }
@@ -15691,7 +15713,8 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
   int pass;
   for (pass = 0; pass < 2; pass++) { /* the first measures */
     gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__source_set seen = 0;
+    gemmepi__source_set seen;
+    memset(&seen, 0, sizeof seen);
     gemmepi__append(&text, "%s", prologue);
     gemmepi__append_source(&text, source, &seen);
     size = text.length + 1;

@@ -472,11 +472,11 @@ static gemmepi_status gemmepi__check_transposed(const gemmepi__task *task,
                              gemmepi__dtype((gemmepi_dtype)turned)->name,
                              gemmepi__dtype((gemmepi_dtype)y)->name);
     if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
                              "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
     if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
                              "CAST_Y_SCALE: they are found, or one for all is given");
     return GEMMEPI_OK;
