@@ -119,7 +119,10 @@ template <bool Fast_is_k> __device__ inline Run<Y, WIDE> rounded(const Words<A, 
     return run_from_acc<Y>(values);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+// Of a multiprocessor: where a thread has a tile's numbers along both axes beside many words, it takes the registers of two.
+constexpr int BLOCKS = TWO && WORDS > 16 ? 1 : 1024 / THREADS;
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     __shared__ Magnitude largest[TWO ? 2 * TILE : TILE];
     __shared__ Acc factor[TWO ? 2 * TILE : TILE];
     __shared__ Square square;

@@ -5,7 +5,7 @@
 
 static_assert(GEMMEPI_VECTORS && SLOW == TILE, "");
 
-constexpr int KEPT = WORDS > 32 ? 1 : 64 / WORDS; // tiles of a round: in registers while it lasts
+constexpr int KEPT = WORDS > 32 ? 1 : WORDS > 16 ? 2 : 4; // tiles of a round: in registers while it lasts
 
 enum { ALL_AT_ONCE, FINDS_AMAX, STORES }; // p.phase
 
