@@ -716,8 +716,8 @@ typedef struct gemmepi_elementwise_args {
 
 /* >>layers */
 
-/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION and BATCH_INVARIANT, which is of y, preact and da (where a is not stored
-   transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
+/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION, FIND_SCALE_D with POWER_OF_TWO_SCALE, which are of y, and BATCH_INVARIANT, which
+   is of y, preact and da (where a is not stored transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
 #define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
 #define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
 #define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
@@ -754,7 +754,8 @@ typedef struct gemmepi_elementwise_args {
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these or I8, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
-   preact and dy: any mode of a and b, TENSOR of the others.
+   preact and dy: any mode of a and b, TENSOR of the others. With FIND_SCALE_D forward finds y's scales, in the modes OUTER, VECTOR_128
+   and TENSOR, as a product finds its d's; backward takes no notice of it.
 
    A formula takes the activation's place: d = v * sigmoid(beta * v), say. v is P, with the bias, d is Y, and nothing else is assigned.
    Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P itself, whatever
@@ -772,7 +773,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_order order;         /* of all matrices; 0: row-major */
     gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
     gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
-    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT, FIND_SCALE_D */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -783,6 +784,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
     gemmepi_vector bias;   /* dtype 0: as a product's */
     gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
+    int amax_history;      /* FIND_SCALE_D with TENSOR, as in gemmepi_matmul_desc */
 
     /* Of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where they differ the one that holds both,
        BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
@@ -809,6 +811,7 @@ typedef struct gemmepi_linear_args {
     const void *dy;
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
+    float *found_scale_y, *amax_history; /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
@@ -7693,8 +7696,8 @@ static const gemmepi__flag_row gemmepi__flags[] = {
   {GEMMEPI_AMAX_AUX, "AMAX_AUX", GEMMEPI__OF_PRODUCT},
   {GEMMEPI_ACCUMULATE, "ACCUMULATE", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
-  {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GEMMEPI__OF_PRODUCT},
-  {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GEMMEPI__OF_PRODUCT},
+  {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
+  {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
   {GEMMEPI_CAST_SCALE, "CAST_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_Y_SCALE, "CAST_Y_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_AMAX, "CAST_AMAX", GEMMEPI__OF_ELEMENTWISE},
@@ -28994,7 +28997,7 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
-/* The tensors of a layer, and the scales that go with the first five. */
+/* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
 enum {
   GEMMEPI__L_A,
   GEMMEPI__L_B,
@@ -29010,6 +29013,8 @@ enum {
   GEMMEPI__L_SCALE_Y,
   GEMMEPI__L_SCALE_PREACT,
   GEMMEPI__L_SCALE_DY,
+  GEMMEPI__L_FOUND_SCALE_Y,
+  GEMMEPI__L_AMAX_HISTORY,
   GEMMEPI__L_COUNT
 };
 
@@ -29029,7 +29034,7 @@ enum {
 
 static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
   "a",  "b",     "y",       "preact",  "dy",      "bias",         "da",
-  "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy"};
+  "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy", "found_scale_y", "amax_history"};
 
 #define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
@@ -29044,6 +29049,8 @@ typedef struct gemmepi__layer_task {
   int32_t compute; /* as given */
   int32_t g_dtype;
   int32_t alignment;
+  int32_t found_scale; /* the gemmepi_scale_mode of the scales that forward finds for Y; 0: none are */
+  int32_t amax_history; /* with TENSOR */
   int32_t exchanged; /* column-major: a here is the caller's b */
   int32_t shares_b; /* in a batch B is the same for all items: dB and dbias are sums over them */
   int32_t shares_a; /* A and dA are: dA is a sum over them */
@@ -29269,6 +29276,10 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
   if (gemmepi__has_two(keeps))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
       "preact or computed anew");
+  if (!(desc->flags & GEMMEPI_FIND_SCALE_D) && (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
+      desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
+      desc->amax_history ? GEMMEPI__UNINITIALISED : "");
   if (affine && keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
@@ -29348,6 +29359,9 @@ static gemmepi_matrix gemmepi__dense_matrix(gemmepi_dtype dtype, int64_t lines, 
 /* What a layer and its product have in common. */
 #define GEMMEPI__LAYERS_PRODUCT_FLAGS (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT)
 
+/* Which only forward's has. */
+#define GEMMEPI__LAYERS_FOUND_FLAGS (GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE)
+
 static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *layer) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
@@ -29384,6 +29398,25 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
 }
 
+/* Y, and what is found for it. */
+static void gemmepi__take_y_view(gemmepi__layer_task *task, const gemmepi__problem *problem) {
+  gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+  task->found_scale = problem->found_scale;
+  task->amax_history = problem->amax_history;
+  if (!problem->found_scale)
+    return;
+  task->views[GEMMEPI__L_Y].scale = 0;
+  memset(&task->views[GEMMEPI__L_SCALE_Y], 0, sizeof task->views[GEMMEPI__L_SCALE_Y]);
+  gemmepi__take_layer_view(task, GEMMEPI__L_FOUND_SCALE_Y, problem, GEMMEPI__FOUND_SCALE_D);
+  gemmepi__take_layer_view(task, GEMMEPI__L_AMAX_HISTORY, problem, GEMMEPI__AMAX_HISTORY);
+}
+
+/* Of a layer's product, D being Y: whether its scales are found. */
+static void gemmepi__find_scale_of_y(const gemmepi_linear_desc *layer, gemmepi_matmul_desc *desc) {
+  desc->flags |= layer->flags & GEMMEPI__LAYERS_FOUND_FLAGS;
+  desc->amax_history = layer->amax_history;
+}
+
 /* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
   gemmepi__layer_task *task) {
@@ -29400,6 +29433,8 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
     int64_t columns = gemmepi__result_columns(layer->activation, layer->n);
     desc.d =
       gemmepi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
+  } else {
+    gemmepi__find_scale_of_y(layer, &desc);
   }
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
@@ -29408,7 +29443,7 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
   gemmepi__take_layer_view(task, GEMMEPI__L_B, &problem, GEMMEPI__B);
   gemmepi__take_layer_view(task, GEMMEPI__L_BIAS, &problem, GEMMEPI__BIAS);
   if (!backward && !layer->formula)
-    gemmepi__take_layer_view(task, GEMMEPI__L_Y, &problem, GEMMEPI__D);
+    gemmepi__take_y_view(task, &problem);
   if (layer->flags & GEMMEPI_LINEAR_SAVED)
     gemmepi__take_layer_view(task, GEMMEPI__L_PREACT, &problem, GEMMEPI__AUX);
   task->parameter = problem.parameter;
@@ -29614,6 +29649,10 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
     gemmepi__write_layer(task, GEMMEPI__L_PREACT);
   if (!backward) {
     gemmepi__write_layer(task, GEMMEPI__L_Y);
+    if (task->found_scale)
+      gemmepi__write_layer(task, GEMMEPI__L_FOUND_SCALE_Y);
+    if (task->found_scale == GEMMEPI_SCALE_TENSOR)
+      gemmepi__write_layer(task, GEMMEPI__L_AMAX_HISTORY);
     return;
   }
   gemmepi__use_layer(task, GEMMEPI__L_DY);
@@ -30035,6 +30074,8 @@ static gemmepi_status gemmepi__take_draft(gemmepi_context *context, const gemmep
   const gemmepi_matrix *d, const char *what, size_t alignment, gemmepi__problem *problem) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(draft->layer);
   gemmepi_status status;
+  if (d == &draft->layer->y)
+    gemmepi__find_scale_of_y(draft->layer, &desc);
   desc.order = draft->layer->order;
   desc.epilogue = 0; /* a bias is an operand */
   memset(&desc.bias, 0, sizeof desc.bias);
@@ -30092,7 +30133,7 @@ static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context, co
   memcpy(task->beside, draft->beside, sizeof task->beside);
   gemmepi__delete(&context->allocator, draft);
   if (!status) {
-    gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+    gemmepi__take_y_view(task, problem);
     return GEMMEPI_OK;
   }
   memcpy(sentence, gemmepi__error_text, sizeof sentence);
@@ -30171,9 +30212,9 @@ static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int back
   task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
   task->epilogue = layer->activation;
   task->compute = (int32_t)layer->compute;
-  task->flags = backward ? layer->flags
-        : layer->flags &
-        (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+  task->flags = backward ? layer->flags & ~GEMMEPI__LAYERS_FOUND_FLAGS
+        : layer->flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI__LAYERS_FOUND_FLAGS |
+          GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
 }
 
 /* What a formula says before gradients are looked at: forward all, backward how wide dY is. */
@@ -30383,6 +30424,13 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
   return desc;
 }
 
+/* Of a step whose D is Y: its scale, or those that it finds. */
+static void gemmepi__point_to_scales_of_y(gemmepi__step *step) {
+  step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+  step->sources[GEMMEPI__FOUND_SCALE_D] = GEMMEPI__L_FOUND_SCALE_Y;
+  step->sources[GEMMEPI__AMAX_HISTORY] = GEMMEPI__L_AMAX_HISTORY;
+}
+
 /* A product with a formula, whose problem gemmepi__take_layer has made. d: where D goes. */
 static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, const gemmepi__problem *formula,
   int d, const char *what) {
@@ -30394,7 +30442,7 @@ static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, con
   step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
   step->sources[GEMMEPI__D] = (int8_t)d;
   if (d == GEMMEPI__L_Y)
-    step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+    gemmepi__point_to_scales_of_y(step);
   else
     problem.views[GEMMEPI__D].alignment = 256;
   return gemmepi__build_plan(layer->base.context, &problem, &step->product);
@@ -30823,7 +30871,13 @@ static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer, const 
   desc = gemmepi__layer_product(task, step);
   desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
   step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
-  step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+  gemmepi__point_to_scales_of_y(step);
+  if (task->found_scale) {
+    desc.flags |= task->flags & GEMMEPI__LAYERS_FOUND_FLAGS;
+    desc.amax_history = task->amax_history;
+    desc.d.scale.mode = (gemmepi_scale_mode)task->found_scale;
+    desc.d.scale.batch_stride = task->views[GEMMEPI__L_FOUND_SCALE_Y].batch_stride;
+  }
   if (task->flags & GEMMEPI_LINEAR_SAVED) {
     desc.epilogue |= GEMMEPI_AUX;
     desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
@@ -30949,6 +31003,8 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
   inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
   inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
   inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
+  inputs[GEMMEPI__L_FOUND_SCALE_Y] = args->found_scale_y;
+  inputs[GEMMEPI__L_AMAX_HISTORY] = args->amax_history;
   memset(pointers, 0, GEMMEPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
   if (args->operands && task->operand_count)
@@ -30991,7 +31047,15 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
     if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags does not ask for it", name,
         pointers[t]);
-    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] && gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
+    if (t >= GEMMEPI__L_FOUND_SCALE_Y && !used && pointers[t] && !gemmepi__is_backward(task))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s",
+        name, pointers[t], t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+    if (t == GEMMEPI__L_SCALE_Y && pointers[t] && task->found_scale)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are found, and go to args.found_scale_y",
+        pointers[t]);
+    if (t >= GEMMEPI__L_SCALE_A && t <= GEMMEPI__L_SCALE_DY && !used && pointers[t] &&
+      gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
         gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
   }

@@ -595,8 +595,8 @@ typedef struct gemmepi_elementwise_args {
 
 /* >>layers */
 
-/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION and BATCH_INVARIANT, which is of y, preact and da (where a is not stored
-   transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
+/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION, FIND_SCALE_D with POWER_OF_TWO_SCALE, which are of y, and BATCH_INVARIANT, which
+   is of y, preact and da (where a is not stored transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
 #define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
 #define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
 #define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
@@ -633,7 +633,8 @@ typedef struct gemmepi_elementwise_args {
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these or I8, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
-   preact and dy: any mode of a and b, TENSOR of the others.
+   preact and dy: any mode of a and b, TENSOR of the others. With FIND_SCALE_D forward finds y's scales, in the modes OUTER, VECTOR_128
+   and TENSOR, as a product finds its d's; backward takes no notice of it.
 
    A formula takes the activation's place: d = v * sigmoid(beta * v), say. v is P, with the bias, d is Y, and nothing else is assigned.
    Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P itself, whatever
@@ -651,7 +652,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_order order;         /* of all matrices; 0: row-major */
     gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
     gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
-    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT, FIND_SCALE_D */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -662,6 +663,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
     gemmepi_vector bias;   /* dtype 0: as a product's */
     gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
+    int amax_history;      /* FIND_SCALE_D with TENSOR, as in gemmepi_matmul_desc */
 
     /* Of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where they differ the one that holds both,
        BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
@@ -688,6 +690,7 @@ typedef struct gemmepi_linear_args {
     const void *dy;
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
+    float *found_scale_y, *amax_history; /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
