@@ -640,7 +640,7 @@ static void add_both_layouts(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale
     append_dtype(&text, to);
     gemmepi__append(&text, "_mode_%d_%x_turns_%d", (int)mode, (unsigned)(flags >> 32), ways[1].turns);
     if (gemmepi__is_of_tensor(&made.task, &step, &ways[0], vector)) {
-        gemmepi__append_tensor_defines(&defines, &made.task, ways[1].turns);
+        gemmepi__append_tensor_defines(&defines, &made.task, ways[1].turns, turns && by_words, !turns);
         add(&scaled_tensor, name, prologue);
     } else {
         gemmepi__append_scaled(&defines, &made.task, &ways[1]);

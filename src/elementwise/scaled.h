@@ -215,26 +215,29 @@ static int gemmepi__is_of_tensor(const gemmepi__task *task, const gemmepi__scale
 }
 
 /* Tensors that are one line each are a matrix of lines as long as a tile, if their length allows it: so all tiles are full. */
-static void gemmepi__flatten_scaled(gemmepi__scaled_params *params) {
+static int gemmepi__flatten_scaled(gemmepi__scaled_params *params) {
     int64_t count = 1;
     int d;
     for (d = 0; d < params->rank; d++) {
         if (params->extent[d] != 1 && (params->stride_a[d] != count || params->stride_y[d] != count))
-            return;
+            return 0;
         count *= params->extent[d];
     }
     if (count % GEMMEPI__SCALED_TILE)
-        return;
+        return 0;
     params->rank = 2;
     params->extent[0] = params->stride_a[1] = params->stride_y[1] = GEMMEPI__SCALED_TILE;
     params->extent[1] = count / GEMMEPI__SCALED_TILE;
+    return 1;
 }
 
-static void gemmepi__append_tensor_defines(gemmepi__text *text, const gemmepi__task *task, int turns) {
+static void gemmepi__append_tensor_defines(gemmepi__text *text, const gemmepi__task *task, int turns,
+                                           int has_items, int is_flat) {
     gemmepi__append_scaled_types(text, task);
     gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
     gemmepi__append(text, "#define GEMMEPI_SLOW %d\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS %d\n",
                     GEMMEPI__SCALED_TILE, turns);
+    gemmepi__append(text, "#define GEMMEPI_ITEMS %d\n#define GEMMEPI_FLAT %d\n", has_items, is_flat);
 }
 
 /* In the place of the two launches. A multiprocessor has one block. */
@@ -244,9 +247,7 @@ static gemmepi_status gemmepi__build_scaled_tensor(gemmepi_context *context, con
     char prologue[512];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int64_t tiles = 1, most = context->multiprocessors;
-    int d;
-    if (!turns)
-        gemmepi__flatten_scaled(params);
+    int d, is_flat = !turns && gemmepi__flatten_scaled(params);
     for (d = 0; d < params->rank; d++) {
         int64_t along =
             d < 2 ? gemmepi__divide_up(params->extent[d], GEMMEPI__SCALED_TILE) : params->extent[d];
@@ -263,7 +264,7 @@ static gemmepi_status gemmepi__build_scaled_tensor(gemmepi_context *context, con
     step->cast.threads_x = 4 * GEMMEPI__SCALED_TILE;
     step->cast.threads_y = 1;
     step->partial_bytes = GEMMEPI__MEETING_BYTES + step->cast.blocks * gemmepi__amax_size(task);
-    gemmepi__append_tensor_defines(&text, task, turns);
+    gemmepi__append_tensor_defines(&text, task, turns, params->rank > 2, is_flat);
     gemmepi__name_operation(task, task->operation, "gemmepi_scaled_tensor",
                             task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
                             &step->cast);

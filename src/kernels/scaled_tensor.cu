@@ -1,9 +1,15 @@
 // Casts of whole tensors whose scale is made of their amax, in one launch: blocks that run at once find the amax of their tiles, meet, and
 // store what they have read, the last tiles first: those are in registers or in L2 still. Where a GPU cannot run them at once the same
 // kernel is launched twice. Both tensors are dense and aligned along the fast axis, in vectors without a rest.
+#define GEMMEPI_WHOLE 1
+#ifndef GEMMEPI_ITEMS
+#define GEMMEPI_SLOW    128
+#define GEMMEPI_VECTORS 1
+#define GEMMEPI_TURNS   0
+#define GEMMEPI_ITEMS   1
+#define GEMMEPI_FLAT    0
+#endif
 #include "scaled_tile.cuh"
-
-static_assert(GEMMEPI_VECTORS && SLOW == TILE, "");
 
 constexpr int KEPT = WORDS > 32 ? 1 : WORDS > 16 ? 2 : 4; // tiles of a round: in registers while it lasts
 
@@ -22,17 +28,12 @@ __device__ inline void load_round(const gemmepi__scaled_params &p, u32 round, Wo
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
         u32 number = tile_of_round(round, i);
-        bool exists = number < p.tile_count;
-        const Tile tile = tile_at(p, exists ? number : 0);
-        const A *from = tile.a + column_of_thread();
-        exists = exists && column_of_thread() < tile.extent_fast;
+        Tile tile = tile_at(p, number < p.tile_count ? number : 0);
+        if (number >= p.tile_count)
+            tile.extent_slow = 0; // nothing of it is read
 #pragma unroll
-        for (int v = 0; v < VECTORS; v++) {
-            int line = line_of_vector(v);
-            words[i][v] = Words<A, WIDE>();
-            if (exists && line < tile.extent_slow)
-                words[i][v] = *reinterpret_cast<const Words<A, WIDE> *>(from + line * p.stride_a[1]);
-        }
+        for (int v = 0; v < VECTORS; v++)
+            words[i][v] = load_vector(p, tile, v);
     }
 }
 
@@ -80,22 +81,49 @@ __device__ inline void store_round(const gemmepi__scaled_params &p, u32 round, c
         __syncthreads(); // the next round begins with the first square
 }
 
+// Numbers in memory that blocks share. What a block has written is there before it comes, and what it has read was there before.
+__device__ inline u32 come(u32 *arrived) {
+    u32 before;
+#if __CUDA_ARCH__ >= 700
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"((u64)arrived) : "memory");
+#else
+    __threadfence();
+    before = atomicAdd(arrived, 1);
+    __threadfence();
+#endif
+    return before;
+}
+__device__ inline u32 look(const u32 *at) {
+    u32 number;
+#if __CUDA_ARCH__ >= 700
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(number) : "l"((u64)at) : "memory");
+#else
+    number = *(const volatile u32 *)at;
+    __threadfence();
+#endif
+    return number;
+}
+__device__ inline void tell(u32 *at, u32 number) {
+#if __CUDA_ARCH__ >= 700
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"((u64)at), "r"(number) : "memory");
+#else
+    __threadfence();
+    *(volatile u32 *)at = number;
+#endif
+}
+
 // The blocks, which all run, meet. arrived: how many have come, 0 before and after, and a number that changes as they meet.
 __device__ inline void meet(u32 *arrived) {
     __syncthreads();
     if (threadIdx.x == 0) {
-        volatile u32 *meetings = arrived + 1;
-        u32 before = *meetings;
-        __threadfence(); // what the block has written is there before it comes, and so is what it has read
-        if (atomicAdd(arrived, 1) == gridDim.x - 1) {
+        u32 *meetings = arrived + 1, before = look(meetings);
+        if (come(arrived) == gridDim.x - 1) {
             *(volatile u32 *)arrived = 0;
-            __threadfence();
-            *meetings = before + 1;
+            tell(meetings, before + 1);
         } else {
-            while (*meetings == before) {
+            while (look(meetings) == before) {
             }
         }
-        __threadfence();
     }
     __syncthreads();
 }

@@ -9,6 +9,11 @@
 #define GEMMEPI_VECTORS 0  // 1: both tensors are dense and aligned along the fast axis
 #define GEMMEPI_TURNS   0  // 1: y is stored transposed, too; 2: and lines of that are dense and aligned, so by words
 #endif
+#ifndef GEMMEPI_WHOLE
+#define GEMMEPI_WHOLE 0 // 1: lines along the fast axis have vectors without a rest
+#define GEMMEPI_ITEMS 1 // 0: there is one matrix
+#define GEMMEPI_FLAT  0 // 1: whose lines are as long as a tile, one behind the other in both tensors
+#endif
 
 constexpr int TILE = SCALE_STEPS, SLOW = GEMMEPI_SLOW, THREADS = 4 * SLOW;
 constexpr int WIDE = GEMMEPI_VECTORS ? VECTOR : 1;
@@ -26,19 +31,34 @@ struct Tile {
     int extent_fast, extent_slow;
 };
 
+// Elements from one to the next along the fast axis, and from one line to the next.
+__device__ inline long long step_of_a(const gemmepi__scaled_params &p) {
+    return GEMMEPI_VECTORS ? 1 : p.stride_a[0];
+}
+__device__ inline long long step_of_y(const gemmepi__scaled_params &p) {
+    return GEMMEPI_VECTORS ? 1 : p.stride_y[0];
+}
+__device__ inline long long line_of_a(const gemmepi__scaled_params &p) {
+    return GEMMEPI_FLAT ? TILE : p.stride_a[1];
+}
+__device__ inline long long line_of_y(const gemmepi__scaled_params &p) {
+    return GEMMEPI_FLAT ? TILE : p.stride_y[1];
+}
+
 // tile: its number, of all items
 __device__ inline Tile tile_at(const gemmepi__scaled_params &p, u32 tile) {
-    u32 rest = tile / p.tiles[0], item = rest / p.tiles[1], outer = item;
-    long long fast = (long long)(tile - rest * p.tiles[0]) * TILE, slow = (long long)(rest - item * p.tiles[1]) * SLOW;
-    Tile at = {(const A *)p.a + fast * p.stride_a[0] + slow * p.stride_a[1],
-               (Y *)p.y + fast * p.stride_y[0] + slow * p.stride_y[1],
+    u32 rest = GEMMEPI_FLAT ? tile : tile / p.tiles[0], item = GEMMEPI_ITEMS ? rest / p.tiles[1] : 0, outer = item;
+    long long fast = GEMMEPI_FLAT ? 0 : (long long)(tile - rest * p.tiles[0]) * TILE;
+    long long slow = (long long)(GEMMEPI_ITEMS ? rest - item * p.tiles[1] : rest) * SLOW;
+    Tile at = {(const A *)p.a + fast * step_of_a(p) + slow * line_of_a(p),
+               (Y *)p.y + fast * step_of_y(p) + slow * line_of_y(p),
                TURNS ? (Y *)p.turned + fast * p.stride_turned[0] + slow * p.stride_turned[1] : 0,
                item,
                fast,
                slow,
-               p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE,
+               !GEMMEPI_FLAT && p.extent[0] - fast < TILE ? (int)(p.extent[0] - fast) : TILE,
                p.extent[1] - slow < SLOW ? (int)(p.extent[1] - slow) : SLOW};
-    for (int d = 2; d < p.rank; d++) {
+    for (int d = 2; GEMMEPI_ITEMS && d < p.rank; d++) {
         u32 extent = (u32)p.extent[d], next = outer / extent, index = outer - next * extent;
         at.a += index * p.stride_a[d];
         at.y += index * p.stride_y[d];
@@ -60,18 +80,20 @@ __device__ inline int line_of_vector(int v) {
 
 __device__ inline Words<A, WIDE> load_vector(const gemmepi__scaled_params &p, const Tile &tile, int v) {
     int i = column_of_thread(), line = line_of_vector(v), left = tile.extent_fast - i, valid = left < WIDE ? left : WIDE;
-    const A *from = tile.a + line * p.stride_a[1] + i * p.stride_a[0];
+    const A *from = tile.a + line * line_of_a(p) + i * step_of_a(p);
     if (line < tile.extent_slow && valid == WIDE)
         return *reinterpret_cast<const Words<A, WIDE> *>(from);
+    if (GEMMEPI_WHOLE)
+        return Words<A, WIDE>();
     return words_of(read_elements<WIDE>(from, line < tile.extent_slow ? valid : 0));
 }
 
 __device__ inline void store_vector(const gemmepi__scaled_params &p, const Tile &tile, int v, const Run<Y, WIDE> &run) {
     int i = column_of_thread(), line = line_of_vector(v), left = tile.extent_fast - i, valid = left < WIDE ? left : WIDE;
-    Y *to = tile.y + line * p.stride_y[1] + i * p.stride_y[0];
+    Y *to = tile.y + line * line_of_y(p) + i * step_of_y(p);
     if (line < tile.extent_slow && valid == WIDE)
         *reinterpret_cast<Words<Y, WIDE> *>(to) = words_of(run);
-    else if (line < tile.extent_slow)
+    else if (!GEMMEPI_WHOLE && line < tile.extent_slow)
 #pragma unroll
         for (int e = 0; e < WIDE; e++)
             if (e < valid)
